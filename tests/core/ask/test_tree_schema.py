@@ -86,6 +86,37 @@ def test_each_way_to_break_a_tree_is_named(spoil: Callable[[dict[str, Any]], obj
     assert (node, words, False) in checked(tree)
 
 
+UNKNOWN: list[tuple[Callable[[dict[str, Any]], object], str, str]] = [
+    (lambda tree: tree.update(root_id="leases"), "", "root_id (did you mean rootId?)"),
+    (lambda tree: tree["nodes"][1].update(determinstic=True), "lease-expiry",
+     "determinstic (did you mean deterministic?)"),
+    (lambda tree: tree["nodes"][1].update(owner="a"), "lease-expiry", "owner"),
+    (lambda tree: tree["nodes"][1]["links"][0].update(target="leases"), "lease-expiry", "link: target"),
+    (lambda tree: tree["nodes"][1]["evidence"][0].update(contentHash="x"), "lease-expiry",
+     "evidence 1: contentHash (did you mean content_hash?)"),
+    (lambda tree: tree["nodes"][1]["inputs"][0].update(units="s"), "lease-expiry",
+     "inputs: units (did you mean unit?)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spoil", "node", "words"), UNKNOWN, ids=[words for _, _, words in UNKNOWN])
+def test_a_field_that_is_not_read_is_hinted_at_with_the_one_that_may_be_meant(
+    spoil: Callable[[dict[str, Any]], object], node: str, words: str
+) -> None:
+    tree = template()
+    assert not any("not read" in text for _, text, _ in checked(tree))
+    spoil(tree)
+    where, colon, field = words.rpartition(": ")
+    assert (node, f"{where}{colon}not in the schema, not read: {field}", True) in checked(tree)
+
+
+def test_of_many_unknown_fields_the_first_are_named() -> None:
+    tree = template()
+    tree["nodes"][1].update({f"x{number}{chr(27)}": 1 for number in range(9)})
+    (said,) = [text for _, text, _ in checked(tree) if "not read" in text]
+    assert said.endswith("x5 and 3 more")
+
+
 def test_stale_evidence_is_a_hint_and_a_fresh_one_is_none() -> None:
     tree = template()
     proof = tree["nodes"][1]["evidence"][1]

@@ -16,8 +16,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ask.records import Definition, Document, Heading, NodeEvidence, Tree, TreeNode
+from helix_tui.core.ground.text import clean_line
 
 MAX_NODES = 5_000
+MAX_UNKNOWN = 6
+"""Unknown fields of one object that are named."""
 MAX_TREE_BYTES = 8 << 20
 EVIDENCE = ("doc", "code", "test", "telemetry")
 RECOMMENDED = (
@@ -210,6 +213,15 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
     "links": list,
 }
 _NAMED = {"inputs": ("name", "type", "unit", "source"), "outputs": ("name", "type", "unit", "path")}
+_KNOWN: Mapping[str, tuple[str, ...]] = {
+    "": ("version", "rootId", "treeId", "label", "nodes"),
+    "node": (*REQUIRED, *RECOMMENDED, "excerpt", "nodeType", "links", "children"),
+    "link": ("rel", "to"),
+    "evidence": ("type", "path", "heading", "contains", "symbol", "field", "content_hash", "repo_rev"),
+    "inputs": ("name", "type", "unit", "source"),
+    "outputs": ("name", "type", "unit", "path"),
+}
+"""What has fields -> the fields that are known."""
 _NEEDS = {"doc": "path", "code": "path", "test": "path", "telemetry": "field"}
 
 ReadFile = Callable[[str], bytes | None]
@@ -260,6 +272,7 @@ def _problems(tree: Mapping[str, Any], rows: list[Any], read: ReadFile) -> Itera
     root = tree.get("rootId")
     if root is not None and not _names(root, nodes):
         yield TreeProblem("", f"rootId {root!r} names no node")
+    yield from _unknown("", "", tree)
     for name, row in nodes.items():
         yield from _check_node(name, row, nodes, read)
     yield from _circles(nodes)
@@ -271,6 +284,7 @@ def _check_node(name: str, row: Mapping[str, Any], nodes: Mapping[str, Any], rea
             yield TreeProblem(name, f"no {field}" + (": it is skipped" if field == "title" else ""))
     if _KEBAB.fullmatch(name) is None:
         yield TreeProblem(name, "its id is not kebab-case", hint=True)
+    yield from _unknown(name, "node", row)
     for field, kind in _KINDS.items():
         if row.get(field) is not None and not isinstance(row[field], kind):
             yield TreeProblem(name, f"{field} must be {_word(kind)}")
@@ -279,6 +293,7 @@ def _check_node(name: str, row: Mapping[str, Any], nodes: Mapping[str, Any], rea
         yield from _check_evidence(name, place, entry, read)
     for field, wanted in _NAMED.items():
         for entry in _rows(row.get(field)):
+            yield from _unknown(name, field, entry)
             lacking = [each for each in wanted if not entry.get(each)]
             if lacking:
                 label = entry.get("name") or "one without a name"
@@ -290,6 +305,29 @@ def _check_node(name: str, row: Mapping[str, Any], nodes: Mapping[str, Any], rea
         yield TreeProblem(name, f"not reproducible yet: no {', '.join(missing)}", hint=True)
 
 
+def _unknown(name: str, of: str, row: Mapping[str, Any], place: int = 0) -> Iterator[TreeProblem]:
+    """The fields that the schema does not know, each with the known one that it may mean."""
+    known = _KNOWN[of]
+    strange = [field for field in row if field not in known]
+    if not strange:
+        return
+    from difflib import get_close_matches  # most trees have none
+
+    plain = {_plain(field): field for field in known}
+    named = []
+    for field in strange[:MAX_UNKNOWN]:
+        near = get_close_matches(_plain(field), plain, n=1)
+        named.append(f"{clean_line(field, 60)}{f' (did you mean {plain[near[0]]}?)' if near else ''}")
+    more = f" and {len(strange) - MAX_UNKNOWN:,} more" if len(strange) > MAX_UNKNOWN else ""
+    where = "" if of in ("", "node") else f"{of} {place}: " if place else f"{of}: "
+    yield TreeProblem(name, f"{where}not in the schema, not read: {', '.join(named)}{more}", hint=True)
+
+
+def _plain(field: str) -> str:
+    """A field's name without the signs and capitals in which writers differ."""
+    return re.sub(r"[^a-z0-9]", "", field.lower()[:60])
+
+
 def _leads(name: str, row: Mapping[str, Any], nodes: Mapping[str, Any]) -> Iterator[TreeProblem]:
     """Children, links and dependencies that lead to no node."""
     for field in ("children", "dependencies"):
@@ -297,6 +335,7 @@ def _leads(name: str, row: Mapping[str, Any], nodes: Mapping[str, Any]) -> Itera
             if not _names(target, nodes):
                 yield TreeProblem(name, f"{field}: {target!r} names no node")
     for link in _rows(row.get("links")):
+        yield from _unknown(name, "link", link)
         if not _text(link.get("rel")) or not link.get("to"):
             yield TreeProblem(name, "a link without rel or to")
         elif not _names(link["to"], nodes):
@@ -310,6 +349,7 @@ def _names(target: object, nodes: Mapping[str, Any]) -> bool:
 
 def _check_evidence(name: str, place: int, entry: Mapping[str, Any], read: ReadFile) -> Iterator[TreeProblem]:
     kind, where = entry.get("type"), f"evidence {place + 1}"
+    yield from _unknown(name, "evidence", entry, place + 1)
     if kind not in EVIDENCE:
         yield TreeProblem(name, f"{where}: type {kind!r} is none of {', '.join(EVIDENCE)}")
         return
