@@ -97,6 +97,18 @@ def test_read_only_leaves_nothing_behind(repository: Path) -> None:
     assert not (repository / ".helix").exists()
 
 
+def test_a_question_without_an_answer_says_what_was_searched(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = "What does the frobnicator do?"
+    assert main(["ask", "-C", str(repository), "--no-model", asked]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("not found · ")
+    decide = out.partition("What would decide\n")[2]
+    assert "- it would need a span that speaks of “frobnicator”" in decide
+    assert f"- searched: “{asked}”" in decide
+
+
 def test_a_repository_of_nothing_is_answered_with_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.dat").write_bytes(b"\0\0")
     main(["ask", "-C", str(tmp_path), "--no-model", "how is a lease renewed"])

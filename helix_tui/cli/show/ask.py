@@ -32,6 +32,7 @@ from helix_tui.core.ask.sessions.envelope import (
     seconds_of,
     sources_of,
     walk_belongs_to_answer,
+    what_would_decide,
 )
 from helix_tui.core.ask.sessions.history import AskHistory, IndexLibrary
 from helix_tui.core.ask.sessions.session import AskModel, ask
@@ -288,6 +289,9 @@ def listing(call: Call, document: Mapping[str, Any]) -> list[str]:
     missing = not_found_of(document)
     if missing and result in ROLES:
         lines += ["", paint("Not found", "bold"), *(f"  nothing mentions “{label}”" for label in missing)]
+    decide = what_would_decide(document)
+    if decide:
+        lines += ["", paint("What would decide", "bold"), *(f"- {line}" for line in decide)]
     if not call.options.steps and walk_belongs_to_answer(document):
         lines += ["", paint("Tree walk", "bold"), *_walk_lines(call, document)]
     if document.get("model"):

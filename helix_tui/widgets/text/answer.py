@@ -18,6 +18,7 @@ from helix_tui.core.ask.sessions.envelope import (
     seconds_of,
     sources_of,
     walk_belongs_to_answer,
+    what_would_decide,
 )
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_age
@@ -191,6 +192,11 @@ def _not_found(document: Document) -> Iterator[Para]:
         yield section("not found")
         for number, label in enumerate(missing):
             yield Para(f"missing {number}", (("✗ ", "attention"), (f"nothing mentions “{label}”", "text")), hang=2)
+    decide = what_would_decide(document)
+    if decide:
+        yield section("what would decide")
+        for number, line in enumerate(decide):
+            yield Para(f"decide {number}", (("• ", "muted"), (line, "text")), hang=2)
 
 
 def _walk(document: Document, *, own: bool) -> Iterator[Para]:

@@ -185,6 +185,19 @@ def not_found_of(document: Document) -> list[str]:
     return [clean_line(one.get("label"), 80) for one in slots if one.get("required") and not one.get("covered_by")]
 
 
+def what_would_decide(document: Document) -> list[str]:
+    """For a question whose answer is *not found*: the evidence that it would need, and what was searched.
+
+    Empty for other results: *which one?* says it in the text of its answer.
+    """
+    clarify = document.get("clarify")
+    if result_of(document) != "not found" or not isinstance(clarify, Mapping):
+        return []
+    lines = [f"it would need {clean_line(each, 200)}" for each in clarify.get("would_satisfy") or ()]
+    asked = [f"“{clean_line(each, 80)}”" for each in clarify.get("searched_queries") or ()]
+    return [*lines, f"searched: {'; '.join(asked[:6])}"] if asked else lines
+
+
 def seconds_of(document: Document) -> float:
     """The duration of the run in seconds."""
     total = (document.get("timings_ms") or {}).get("total", 0.0)

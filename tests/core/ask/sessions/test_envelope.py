@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.ask.sessions.envelope import answer_blocks, not_found_of, result_of, sources_of
+from helix_tui.core.ask.sessions.envelope import (
+    answer_blocks,
+    not_found_of,
+    result_of,
+    sources_of,
+    what_would_decide,
+)
 
 ANSWER = """\
 `src/a.py:3-6` `parse` [1]
@@ -80,3 +86,15 @@ def test_what_nothing_mentions_is_named() -> None:
 )
 def test_the_result_in_words(document: dict[str, Any], word: str) -> None:
     assert result_of(document) == word
+
+
+def test_what_was_not_found_tells_what_was_searched_and_what_it_would_need() -> None:
+    clarify = {"would_satisfy": ["a span that speaks of “tide”"], "searched_queries": ["How high is the tide?", "tide"]}
+    document = {"tier": "not found", "clarify": clarify}
+    assert what_would_decide(document) == [
+        "it would need a span that speaks of “tide”",
+        "searched: “How high is the tide?”; “tide”",
+    ]
+    assert not what_would_decide({"tier": "answered", "clarify": {}})
+    split = {"tier": "not found", "clarify": {**clarify, "options": [{"label": "tide"}]}}
+    assert not what_would_decide(split)  # its answer says it
