@@ -89,4 +89,5 @@ def test_workers_read_what_this_process_would(tmp_path: Path) -> None:
         helped = pool.read(raws)
     finally:
         pool.close()
-    assert list(helped.postings()) == list(alone[0].postings())
+    assert helped == alone[0]
+    assert [blob.defined for blob in helped.blobs if blob.defined]

@@ -61,13 +61,13 @@ def read_batch(batch: Sequence[Raw], *, with_grammar: bool = True, said: WordsSa
             builder.add(refused_blob(raw.key, raw.language, len(raw.data), refused), [], "")
             continue
         pieces, lines = read_pieces(raw.data, raw.language, with_grammar=with_grammar)
-        builder.add(Blob(raw.key, pieces), bodies(pieces, lines), names(pieces))
+        builder.add(Blob.of(raw.key, pieces), bodies(pieces, lines), names(pieces))
     return builder.finish()
 
 
 def refused_blob(key: str, language: str, size: int, reason: str) -> Blob:
     """A blob that is known but not searched."""
-    return Blob(key, Pieces(language, 0, size, [], [], [], []), reason)
+    return Blob.of(key, Pieces(language, 0, size, [], [], [], []), reason)
 
 
 def batches(raws: Iterable[Raw]) -> Iterator[list[Raw]]:
@@ -236,7 +236,7 @@ if __name__ == "__main__":
 _COMMIT_FILES = 1_000
 _COMMIT_SECONDS = 4.0
 _MOST_WAITING = 3_000
-"""Maximum files read but not yet written, 15 KB each. Smaller portions cost time without earlier answers."""
+"""Maximum files read but not yet written, 5 KB each. Smaller portions cost time without earlier answers."""
 SEEN_AGAIN = 1.4
 """The growth in files read after which the view is updated: with many files an update takes a quarter of a second."""
 _PIECES = 2_000

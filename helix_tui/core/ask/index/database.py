@@ -277,18 +277,13 @@ class Database:
             connection.executemany(
                 "INSERT OR IGNORE INTO blob VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    (blob.key, number, at, blob.refused, blob.pieces.language,
-                     blob.pieces.lines, blob.pieces.size, _encoder.encode(blob.pieces))
+                    (blob.key, number, at, blob.refused, blob.language, blob.lines, blob.size, blob.pieces)
                     for at, blob in enumerate(segment.blobs)
                 ),
             )  # fmt: skip
             connection.executemany(
                 "INSERT OR IGNORE INTO symbol VALUES(?, ?, ?)",
-                (
-                    (name.lower(), name, blob.key)
-                    for blob in segment.blobs
-                    for name in sorted({one.name for one in blob.pieces.definitions})
-                ),
+                ((name.lower(), name, blob.key) for blob in segment.blobs for name in blob.defined),
             )
             _spell(connection, segment)
             connection.executemany(
@@ -349,7 +344,7 @@ class Database:
 
 def _spell(connection: sqlite3.Connection, segment: Segment) -> None:
     """Store the new names of a segment under their trigrams."""
-    names = sorted({one.name.lower() for blob in segment.blobs for one in blob.pieces.definitions})
+    names = sorted({name.lower() for blob in segment.blobs for name in blob.defined})
     (last,) = connection.execute("SELECT coalesce(max(number), 0) FROM spelt").fetchone()
     connection.executemany("INSERT OR IGNORE INTO spelt(folded) VALUES(?)", ((name,) for name in names))
     connection.execute("INSERT INTO spelling(rowid, folded) SELECT number, folded FROM spelt WHERE number > ?", (last,))
@@ -394,7 +389,6 @@ def _merged_rows(
 
 
 _pieces = msgspec.msgpack.Decoder(Pieces)
-_encoder = msgspec.msgpack.Encoder()
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
