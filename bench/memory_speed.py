@@ -25,7 +25,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from helix_tui.core.embedding import MODEL_ID
+from helix_tui.core.embedding import MODEL_ID, Encoder
 from helix_tui.core.memory import MemoryStore, open_memory
 from helix_tui.core.memory.store.database import Base
 from helix_tui.core.memory.store.indexing import Draft, index_texts
@@ -51,7 +51,7 @@ proxy
 _WORDS = _VOCABULARY.split()
 
 
-class Look:
+class Look(Encoder):
     """An encoder that looks a text's vector up: clustered by topic, no model."""
 
     model_id = MODEL_ID

@@ -9,6 +9,7 @@ The interface for other rooms (stable; fields and functions may be added)::
 
     encoder.model_id                   # vectors of different ids are never compared
     encoder.encode(["text", …])        # float32, shape (n, 384), rows of length 1
+    encoder.encode_apart(["text", …])  # the same, to the last bit as if each were alone
 
 Both encoders here run the same weights and carry the same ``model_id``: their vectors are equal to three
 decimals (tests/semantic). ``HELIX_EMBEDDER`` chooses: ``auto`` (the default: sentence-transformers where it is
@@ -16,7 +17,7 @@ installed, else light), ``light``, ``sentence-transformers``, ``off``. ``HELIX_M
 the weights.
 """
 
-from helix_tui.core.embedding.minilm import DIMENSIONS, MODEL_ID, Encoder, Loaded, MiniLM, load_encoder
+from helix_tui.core.embedding.minilm import DIMENSIONS, MODEL_ID, Encoder, Loaded, load_encoder
 from helix_tui.core.embedding.weights import WEIGHTS_SHA256, Search, Weights, find_weights, use_one_thread
 
 __all__ = [
@@ -25,7 +26,6 @@ __all__ = [
     "WEIGHTS_SHA256",
     "Encoder",
     "Loaded",
-    "MiniLM",
     "Search",
     "Weights",
     "find_weights",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
@@ -99,14 +100,18 @@ Mode = Literal["semantic", "keyword"]
 
 
 class Encoder(Protocol):
-    """Turns texts into unit vectors."""
+    """Turns texts into unit vectors. An encoder derives from it: what it does not do in a way of its own is here."""
 
-    @property
-    def model_id(self) -> str:
-        """The id of the model; vectors of different ids are never compared."""
+    model_id: str
+    """The id of the model; vectors of different ids are never compared."""
 
+    @abstractmethod
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One float32 row of length 1 for each text, shape (n, dimensions); (0, dimensions) for none."""
+
+    def encode_apart(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The same, each text as if it were alone: the last digits of a batch's vectors depend on its other texts."""
+        return np.concatenate([self.encode([text]) for text in texts]) if texts else self.encode(texts)
 
 
 class Loaded(Struct, frozen=True):
@@ -144,7 +149,7 @@ def _imported_quietly() -> Any:
                 os.environ[name] = value
 
 
-class SentenceTransformers:
+class SentenceTransformers(Encoder):
     """The encoder of record; loading it takes seconds, so never on a screen's thread. The model is let go
     after ten minutes without a text; the library, 300 MB with torch, stays: Python cannot unload it."""
 
@@ -193,7 +198,7 @@ _MAX_TEXT = 8_000
 """Characters of a text that can matter: 256 tokens are far fewer."""
 
 
-class MiniLM:
+class MiniLM(Encoder):
     """The light encoder. Thread-safe."""
 
     model_id = MODEL_ID
@@ -221,7 +226,7 @@ class MiniLM:
         return vectors
 
     def encode_apart(self, texts: Sequence[str]) -> Array:
-        """The same, each text as if it were alone: the last digits of a batch's vectors depend on its other texts.
+        """The same, each text as if it were alone.
 
         Two threads share them, as one core is busy with nothing else while somebody waits; a vector is of one thread.
         """

@@ -18,6 +18,7 @@ from helix_tui.core.ask.index import channels as meaning
 from helix_tui.core.ask.index import database
 from helix_tui.core.ask.index.index import IndexKeeper, RepositoryIndex, State, open_index
 from helix_tui.core.ask.index.question import read_question
+from helix_tui.core.embedding import Encoder
 from helix_tui.core.ground.project import find_project
 
 FILES = {
@@ -344,7 +345,7 @@ def test_short_forms_and_joined_words_are_found(tmp_path: Path) -> None:
     assert (joined.file, joined.channels["symbol"] > 0) == ("net/agents.py", True)
 
 
-class CountingEncoder:
+class CountingEncoder(Encoder):
     """A vector says which letters a text has; how many texts were encoded is counted."""
 
     model_id = "letters"

@@ -8,10 +8,12 @@ import os
 import queue
 import sys
 import tracemalloc
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from helix_tui.core.embedding import DIMENSIONS, MODEL_ID, Encoder, find_weights, load_encoder, minilm
 from helix_tui.core.embedding.minilm import IdleModel, MiniLM, SentenceTransformers
@@ -56,7 +58,6 @@ def test_vectors_are_unit_rows_in_the_order_of_the_texts(encoder: Encoder) -> No
 
 
 def test_texts_encoded_apart_are_as_if_each_were_alone(encoder: Encoder) -> None:
-    assert isinstance(encoder, MiniLM)
     texts = [
         "a lease expires",
         "x",
@@ -67,6 +68,22 @@ def test_texts_encoded_apart_are_as_if_each_were_alone(encoder: Encoder) -> None
     # to the last bit: a batch differs in it
     assert [row.tobytes() for row in found] == [encoder.encode([text])[0].tobytes() for text in texts]
     assert encoder.encode_apart([]).shape == (0, 384)
+
+
+class InBatches(Encoder):
+    """An encoder that only has one way to encode: the vectors of a batch tell how many texts it had."""
+
+    model_id = "batches"
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.full((len(texts), 3), len(texts), np.float32)
+
+
+def test_an_encoder_without_a_way_of_its_own_encodes_texts_apart_one_by_one() -> None:
+    found = InBatches().encode_apart(["a", "b", "c"])
+    assert found.shape == (3, 3)
+    assert (found == 1).all()
+    assert InBatches().encode_apart([]).shape == (0, 3)
 
 
 def test_meaning_is_seen_without_a_shared_word(encoder: Encoder) -> None:

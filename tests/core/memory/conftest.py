@@ -18,7 +18,7 @@ START = parse_now("2026-06-01T12:00:00Z")
 DAY = 86_400 * NS
 
 
-class Plane:
+class Plane(Encoder):
     """An encoder for tests: texts lie where `put` says, others far from all but themselves."""
 
     def __init__(self, model_id: str = "plane-1", dimensions: int = 384) -> None:

@@ -23,7 +23,7 @@ from helix_tui.core.ask.index.segment import NAME, FieldLengths
 from helix_tui.core.ask.index.view import IndexView
 from helix_tui.core.ask.records import Role
 from helix_tui.core.ask.tokens import STOP_WORDS, parts, stem, terms_of, words
-from helix_tui.core.embedding import DIMENSIONS, Encoder, MiniLM, load_encoder
+from helix_tui.core.embedding import DIMENSIONS, Encoder, load_encoder
 
 K1 = 1.2
 B = 0.75
@@ -403,7 +403,8 @@ class Meanings:
         model = encoder()
         new = [key for key in unknown if key not in found] if model is not None else []
         if model is not None and new:
-            vectors = _encoded_apart(model, [texts[key] for key in new])
+            # apart: a text then ranks the same in every question
+            vectors = model.encode_apart([texts[key] for key in new])
             made = [(key, vector.astype("<f2").tobytes()) for key, vector in zip(new, vectors, strict=True)]
             self._database().keep_meanings(made)
             found.update(made)
@@ -411,13 +412,6 @@ class Meanings:
         self._held.update((key, np.frombuffer(packed, "<f2").astype(np.float64)) for key, packed in found.items())
         silent = np.zeros(DIMENSIONS)
         return np.array([self._held.get(key, silent) for key in keys])
-
-
-def _encoded_apart(model: Encoder, texts: Sequence[str]) -> np.ndarray:
-    """The vector of each text as if it were alone, as it then ranks the same in every question."""
-    if isinstance(model, MiniLM):
-        return model.encode_apart(texts)
-    return np.concatenate([model.encode([text]) for text in texts])
 
 
 @lru_cache(256)
