@@ -436,13 +436,14 @@ def _nearest(span: Span, wording: Wording, standing: float) -> tuple[float, int]
     form, direct = _form(wording.subject.asks), wording.subject.direct if span.role == "doc" else None
     formed = [bool(form and form.search(line[:LONG_LINE])) for line in lines]
     sets = [_bonus(line, direct) for line in lines]
+    items = _items_in(lines)
     best, begin = -1.0, 0
     for at in range(max(1, len(lines) - WINDOW + 1)):
         window = said[at : at + WINDOW]
         # a window whose first and last lines match nothing covers no more than the one before it
         if at and not (window[0] or window[-1]):
             continue
-        together = _said_together(window, lines[at : at + WINDOW], wording)
+        together = _said_together(window, items[at : at + WINDOW], wording)
         own, with_head = wording.covered(together), wording.covered(union((together, around)))
         score = 0.5 * own + 0.5 * with_head + 0.25 * with_head * sum(formed[at : at + WINDOW]) / WINDOW
         score += max(sets[at : at + WINDOW])
@@ -492,10 +493,10 @@ def _judge(library: Library, found: Span, at: int, wording: Wording, near: float
     said = _said_by(lines, span, wording)
     each = [wording.covered(one) for one in said]
     best = max(range(len(lines)), key=lambda number: (each[number], -number))
-    around = _around(span, wording)
+    around, items = _around(span, wording), _items_in(lines)
     together = max(
         wording.covered(
-            union((_said_together(said[first : first + WINDOW], lines[first : first + WINDOW], wording), around))
+            union((_said_together(said[first : first + WINDOW], items[first : first + WINDOW], wording), around))
         )
         for first in range(max(1, len(lines) - WINDOW + 1))
     )
@@ -575,12 +576,19 @@ def _distinct(ordered: Iterable[Passage]) -> Iterator[Passage]:
             return
 
 
-def _said_together(said: Sequence[Mapping[int, float]], lines: Sequence[str], wording: Wording) -> dict[int, float]:
+def _items_in(lines: Sequence[str]) -> list[bool]:
+    """Whether each line begins a row or an item; asked once for a span, whose windows overlap."""
+    return [_ITEM.match(line) is not None for line in lines]
+
+
+def _said_together(said: Sequence[Mapping[int, float]], items: Sequence[bool], wording: Wording) -> dict[int, float]:
     """The match of adjacent lines: of the best row or item with the lines before the first, else of all lines."""
+    if True not in items:
+        return union(said)
     groups: list[list[Mapping[int, float]]] = [[]]
-    for one, line in zip(said, lines, strict=True):
-        if _ITEM.match(line):
+    for one, begins in zip(said, items, strict=True):
+        if begins:
             groups.append([])
         groups[-1].append(one)
-    lead, *items = map(union, groups)
-    return max((union((lead, item)) for item in items or [{}]), key=wording.covered)
+    lead, *rest = map(union, groups)
+    return max((union((lead, item)) for item in rest), key=wording.covered)

@@ -78,6 +78,8 @@ class IndexView:
         self._cache: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         self._held = 0
         """Bytes in the cache."""
+        self.called: dict[tuple[int, int, int], list[str]] = {}
+        """The names that lines of a file call, by its position, the first and the last (`channels.score_calls`)."""
 
     def _lay_out(self, stored: dict[str, StoredBlob]) -> None:
         segments = self._database.segments()
