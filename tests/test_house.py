@@ -29,6 +29,7 @@ MOST_LOOSE = 15
 """Modules that one folder may hold beside its subfolders."""
 
 MOST_LINES = 620
+LONGEST_FUNCTION = 80
 """Lines of a module; most have a quarter of that."""
 
 HEAVY = ("textual", "rich", "asyncio", "watchfiles", "sqlite3", "subprocess", "unittest", "ctypes")
@@ -167,6 +168,13 @@ def test_a_package_can_be_overlooked_and_a_module_read() -> None:
     assert {str(folder.relative_to(ROOT)): count for folder, count in loose.items() if count > MOST_LOOSE} == {}
     longest = {path: path.read_bytes().count(b"\n") for path in _sources("helix_tui", "helix_ddx")}
     assert {str(path.relative_to(ROOT)): lines for path, lines in longest.items() if lines > MOST_LINES} == {}
+    functions = {
+        f"{path.relative_to(ROOT)}: {node.name}": (node.end_lineno or 0) - node.lineno + 1
+        for path in longest
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assert {name: lines for name, lines in functions.items() if lines > LONGEST_FUNCTION} == {}
 
 
 def test_the_name_of_a_class_stands_for_one_thing() -> None:

@@ -388,19 +388,16 @@ class _Asking:
             answer = say_nothing_found(compaction.kept, missing, retrieval.queries, self._library.empty)
         else:
             answer = compose(question, compaction.kept, slots, missing, retrieval.queries, passages, unsaid)
-        grounding = judge(
-            answer.claims, {one.number: one.span for one in answer.sources}, policy.grounded_claim_threshold
-        )
+        cited = {one.number: one.span for one in answer.sources}
+        grounding = judge(answer.claims, cited, policy.grounded_claim_threshold)
         required = sum(slot.required for slot in slots)
         coverage = 1 - len(missing) / required if required else 1.0
+        covered = coverage >= policy.min_slot_coverage_ratio and not unsaid
+        covered = covered and not (missing and question.kind == "check")
         tier = tier_of(
             grounding,
             evidence_ok=bool(retrieval.steps) and retrieval.steps[-1].evidence_ok,
-            coverage_ok=from_records.complete
-            if from_records is not None
-            else coverage >= policy.min_slot_coverage_ratio
-            and not unsaid
-            and not (missing and question.kind == "check"),
+            coverage_ok=covered if from_records is None else from_records.complete,
             anything_covered=(anything or from_records is not None) and bool(compaction.kept),
             split=split,
         )

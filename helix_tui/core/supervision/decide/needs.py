@@ -182,19 +182,7 @@ def needs_of(
         count = counted(len(unminded), "bead")
         found.append(("focus", epic, f"the focus is out of date on {count}"))
     needs = [Need(kind, bead_id, reason, _waiting(queue, bead_id)) for kind, bead_id, reason in found]
-    needs += [
-        Need(
-            each.kind,
-            each.bead_id,
-            each.text,
-            _waiting(queue, each.bead_id),
-            each.id,
-            each.options,
-            conflict=conflict_ref(each) if each.about else "",
-        )
-        for each in still_asked(questions, queue.beads)
-        if each.kind in KINDS
-    ]
+    needs += _asked(queue, questions)
     needs += [Need("contradiction", "", each.text, len(queue.ready), conflict=conflict_ref(each)) for each in unasked]
     if shut is not None:
         needs.append(Need("ddx_refuses", next(iter(shut.ids), ""), str(shut), len(queue.ready), ref=shut.command))
@@ -215,6 +203,15 @@ def needs_of(
     begun = _beginnings(runs, left.values(), dead, questions, stoppage, tracker) | _cancelled_at(queue, needs)
     whole = [_completed(queue, attempts, need, begun) for need in _once(queue, needs)]
     return tuple(sorted(whole, key=lambda need: _rank(queue, need)))
+
+
+def _asked(queue: Queue, questions: Iterable[OpenQuestion]) -> Iterable[Need]:
+    """The needs for HELIX's open questions."""
+    for each in still_asked(questions, queue.beads):
+        if each.kind in KINDS:
+            conflict = conflict_ref(each) if each.about else ""
+            held_up = _waiting(queue, each.bead_id)
+            yield Need(each.kind, each.bead_id, each.text, held_up, each.id, each.options, conflict=conflict)
 
 
 def conflict_ref(conflict: DocumentFinding | OpenQuestion) -> str:
