@@ -95,6 +95,46 @@ def test_a_policy_accepts_at_once(memory: Shell) -> None:
     assert memory("list")["total"] == 1
 
 
+@pytest.fixture
+def long_past(root: Path) -> Path:
+    """The project with 30 failed attempts, on a bead each."""
+    beads = [BEAD | {"id": f"y-{number}", "title": f"Task number {number}"} for number in range(30)]
+    (root / ".ddx" / "beads.jsonl").write_text("".join(json.dumps(each) + "\n" for each in [BEAD, *beads]))
+    for number, bead in enumerate(beads):
+        attempt = f"20260822T2001{number:02}-00000001"
+        folder = root / ".ddx" / "executions" / attempt
+        folder.mkdir()
+        result = {"attempt_id": attempt, "bead_id": bead["id"], "status": "execution_failed", "outcome": "error"}
+        result |= {"error": f"the clock {number} has no zone", "finished_at": f"2026-08-22T20:01:{number:02}Z"}
+        (folder / "result.json").write_text(json.dumps(result))
+    return root
+
+
+def test_of_a_long_past_the_newest_lessons_are_taken_and_the_others_left_for_later(
+    memory: Shell, long_past: Path
+) -> None:
+    assert len(memory("learn")["attempts"]) == 31
+    first = memory("learn", "--apply", "--limit", "4", "--accept", "failures")
+    assert [each["bead"] for each in first["attempts"]] == ["y-29", "y-28", "y-27", "y-26"]
+    assert (memory("list")["total"], first["waiting"]) == (4, 0)
+    rest = memory("learn", "--apply")
+    assert len(rest["attempts"]) == 27
+    taken = memory("learn", "--apply", "--limit", "1", "--accept", "failures")
+    assert taken["accepted"] is None, "those that wait already are not accepted unseen"
+
+
+def test_many_lessons_begin_with_their_number_and_their_causes(
+    long_past: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert main(["memory", "learn", "--no-color", "-C", str(long_past)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "31 lessons from 31 attempts, 2026-08-21 to 2026-08-22"
+    assert said[1].strip() == "31  execution_failed: the agent or its harness failed"
+    assert sum("Task number" in line and line.startswith("failed") for line in said) == 20
+    assert any(line.startswith("… 11 more: --json has all") for line in said)
+
+
 def test_read_only_shows_and_changes_nothing(memory: Shell, root: Path) -> None:
     with open_memory(root / ".helix" / "helix.db"):
         pass

@@ -354,7 +354,7 @@ def _learn(call: Call, memory: MemoryStore) -> dict[str, Any]:
     tracker, attempts = read_attempts(project, call.now)
     learner = Learner(project, memory)
     way = learner.learn if options.apply else learner.preview
-    learned = way(tracker.beads, attempts, since=since_of(call))
+    learned = way(tracker.beads, attempts, since=since_of(call), most=max(0, options.limit))
     blocked = Plans(memory).unlearned()
     tasks = [{"workspace": each.id, "title": f"{each.seq} {each.slug}", "why": each.delivered} for each in blocked]
     if options.apply:
@@ -363,7 +363,10 @@ def _learn(call: Call, memory: MemoryStore) -> dict[str, Any]:
     accepted = None
     kinds = _POLICIES[options.accept or load_settings().accept_lessons or "none"]
     if options.apply and kinds:
-        chosen = [each for each in learner.proposals.all() if each.type in kinds]
+        new = {each.proposal.id for each in learned if each.proposal is not None}
+        chosen = [
+            each for each in learner.proposals.all() if each.type in kinds and (not options.limit or each.id in new)
+        ]
         accepted, _ = MemoryChanges(memory).accept(chosen)
     return {
         "applied": options.apply,

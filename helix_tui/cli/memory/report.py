@@ -7,6 +7,7 @@ doctor's check of the database and the embedder.
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -319,8 +320,9 @@ def _mode(call: Call, document: Document) -> str:
 
 
 def _learned(call: Call, document: dict[str, Any]) -> Iterator[str]:
-    """``learn`` as text."""
-    for each in document["attempts"]:
+    """``learn`` as text: how many lessons and of what, then the newest attempts."""
+    yield from _counted_lessons(call, document)
+    for each in document["attempts"][:MAX_LEARNED]:
         verdict = each["verdict"] or "no verdict"
         role = {"passed": "success", "failed": "error"}.get(verdict, "muted")
         yield f"{call.paint(verdict, role)}  {clean_line(each['title'], 80)}  {clean_line(each['why'], 120)}"
@@ -332,6 +334,8 @@ def _learned(call: Call, document: dict[str, Any]) -> Iterator[str]:
             lesson = each["proposal"]
             text = f"{lesson['trigger']} -> {lesson['resolution']}"
             yield f"    {lesson['type']}: {clean_line(text, 200)}"
+    if (more := len(document["attempts"]) - MAX_LEARNED) > 0:
+        yield call.paint(f"… {more:,} more: --json has all; --since 7d or --limit {MAX_LEARNED} takes fewer", "muted")
     for each in document["workspaces"]:
         task = clean_line(f"task {each['title']} (workspace {each['workspace']})", 80)
         yield f"{call.paint('blocked', 'error')}  {task}  {clean_line(each['why'], 120)}"
@@ -342,6 +346,29 @@ def _learned(call: Call, document: dict[str, Any]) -> Iterator[str]:
     if document["waiting"]:
         waiting = counted(document["waiting"], "lesson")
         yield f"{waiting} wait{'s' * (document['waiting'] == 1)}: `helix-tui memory proposals`"
+
+
+MAX_LEARNED = 20
+"""Attempts listed as text."""
+
+
+def _counted_lessons(call: Call, document: Document) -> Iterator[str]:
+    """How many lessons there are, and how many of each cause, if not all are listed."""
+    lessons = [each["proposal"] for each in document["attempts"] if each["proposal"]]
+    if len(document["attempts"]) <= MAX_LEARNED or not lessons:
+        return
+    dates = sorted(each["at"][:10] for each in lessons if each["at"])
+    span = f", {dates[0]} to {dates[-1]}" if dates else ""
+    yield f"{counted(len(lessons), 'lesson')} from {counted(len(document['attempts']), 'attempt')}{span}"
+    causes = Counter(each["why"] for each in document["attempts"] if each["proposal"])
+    for why, number in causes.most_common(MAX_CAUSES):
+        yield f"  {number:>6,}  {clean_line(why, 120)}"
+    if (rest := sum(causes.values()) - sum(number for _, number in causes.most_common(MAX_CAUSES))) > 0:
+        yield call.paint(f"  {rest:>6,}  of {counted(len(causes) - MAX_CAUSES, 'other cause')}", "muted")
+
+
+MAX_CAUSES = 8
+"""Causes listed with their number of lessons."""
 
 
 def _waiting(call: Call, document: dict[str, Any]) -> Iterator[str]:

@@ -269,6 +269,9 @@ def _learn(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="with --apply: lessons accepted at once (default: accept_lessons in the settings, none)",
     )
+    parser.add_argument(
+        "--limit", type=int, default=0, metavar="N", help="at most N lessons, of the newest attempts (default: all)"
+    )
     add_since(parser)
 
 

@@ -209,26 +209,27 @@ class Learner:
         self.proposals = Proposals(memory)
 
     def preview(
-        self, beads: Mapping[str, Bead], attempts: Sequence[Attempt], *, since: int | None = None
+        self, beads: Mapping[str, Bead], attempts: Sequence[Attempt], *, since: int | None = None, most: int = 0
     ) -> list[Learned]:
         """What `learn` would do now, newest attempt first; changes nothing."""
-        found = (_without_repeated(each) for each in self._look(beads, attempts, since))
+        found = (_without_repeated(each) for each in self._look(beads, attempts, since, most))
         return [each for each in found if each.proposal is not None or each.injected]
 
     def learn(
-        self, beads: Mapping[str, Bead], attempts: Sequence[Attempt], *, since: int | None = None
+        self, beads: Mapping[str, Bead], attempts: Sequence[Attempt], *, since: int | None = None, most: int = 0
     ) -> list[Learned]:
         """Settle every ended attempt that was shown memories, and propose lessons; once per attempt.
 
         Args:
             since: draw lessons only from attempts that ended after this instant; injected memories are settled
                 regardless.
+            most: draw at most this many lessons, from the newest attempts; the others are left for later. 0: all.
 
         Returns:
             What changed: attempts settled now, and new proposals. Empty on a second call.
         """
         done = []
-        for each in self._look(beads, attempts, since):
+        for each in self._look(beads, attempts, since, most):
             proposed = self.proposals.add(each.proposal) if each.proposal is not None else None
             if proposed is not None and proposed.state == "repeated":
                 proposed = None
@@ -258,8 +259,11 @@ class Learner:
             revise=True,
         )
 
-    def _look(self, beads: Mapping[str, Bead], attempts: Sequence[Attempt], since: int | None) -> Iterator[Learned]:
+    def _look(
+        self, beads: Mapping[str, Bead], attempts: Sequence[Attempt], since: int | None, most: int
+    ) -> Iterator[Learned]:
         """Ended attempts with anything new to learn."""
+        new = 0
         settled = self._memory.settled()
         drawn = self.proposals.attempts()
         taught = set(self.proposals.taught())
@@ -270,7 +274,7 @@ class Learner:
         for attempt in attempts:
             given_here = given.get(attempt.attempt_id, ())
             ended = attempt.at
-            known = attempt.attempt_id in drawn or (since is not None and (ended or 0) < since)
+            known = attempt.attempt_id in drawn or (since is not None and (ended or 0) < since) or 0 < most <= new
             # evidence must be read from files: skip attempts that can teach nothing new
             if not attempt.finished or (known and not given_here):
                 continue
@@ -288,6 +292,7 @@ class Learner:
             if proposal is not None:
                 again = matter(proposal) in taught
                 proposal = replace(proposal, state="repeated" if again else "open")
+                new += not again
                 # of a bead's attempts with the same lesson only the first proposes it
                 taught.add(matter(proposal))
             yield Learned(
