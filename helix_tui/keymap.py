@@ -92,7 +92,7 @@ KEYS: tuple[Key, ...] = (
     Key("move.follow", "full_stop", "follow", "follow", "loop", "Follow the newest (toggle)."),
     Key("move.jump", "f", "jump", "jump", "list", "Jump: type the letter shown on a row."),
     Key("go.queue", "1", "show_screen('queue')", "queue", "app", "The queue."),
-    Key("go.loop", "2", "show_screen('loop')", "loop", "app", "Attempts, and what runs now."),
+    Key("go.loop", "2", "show_screen('loop')", "loop", "app", "Attempts: what landed or failed, and what runs now."),
     Key("go.memory", "3", "show_screen('memory')", "memory", "app", "Memories and their effectiveness."),
     Key("go.ask", "4", "show_screen('ask')", "ask", "app", "Ask the repository a question."),
     Key("go.insights", "5", "show_screen('insights')", "insights", "app", "Cost and outcome, by model and kind."),
@@ -108,7 +108,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "go.next-action", "greater_than_sign", "next_action", "next action", "app", "What should happen next, and why."
     ),
-    Key("go.steer", "L", "loop", "loop", "app", "Start, pause or stop the loop; run one bead."),
+    Key("go.steer", "L", "loop", "loop", "app", "Start, pause or stop the loop or a worker; its budget; run one bead."),
     Key("go.to", "colon", "go_to", "go to", "app", "Go to a bead, a screen or a command by name."),
     Key("app.try-again", "f5", "try_again", "try again", "app", "Retry what could not be shown."),
     Key("go.palette", "ctrl+p", "command_palette", "palette", "app", "Every command, with search."),

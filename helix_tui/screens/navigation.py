@@ -69,8 +69,8 @@ def commands(*, demo: bool = False) -> list[Command]:
     ]
     found += [
         Command("needs me", "what waits for a person, ranked", "needs_me", key="go.needs-me"),
-        Command("next action", "NEXT_ACTION with its reasons", "next_action", key="go.next-action"),
-        Command("helix run", "the loop: start, pause, stop, its log", "loop", also="helix start", key="go.steer"),
+        Command("next action", "what comes next, why nothing has landed", "next_action", key="go.next-action"),
+        Command("helix run", "start, pause, stop; budget, log", "loop", also="helix start", key="go.steer"),
         Command("notices, unread lines", "notices on this queue, and lines that cannot be read", "unread"),
         Command("keys", "every key", "help", key="app.help"),
         Command("tour", "a two-minute tour on a throw-away project", "tour"),

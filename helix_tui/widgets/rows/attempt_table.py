@@ -444,7 +444,7 @@ class GroupPlaces:
 class AttemptFilter:
     """Words that an attempt must all contain; ``key:word`` tests one field, ``-`` negates a word."""
 
-    FIELDS = ("status", "bead", "harness", "model")
+    FIELDS = ("outcome", "status", "bead", "harness", "model")
 
     def __init__(self, text: str, beads: Mapping[str, Bead] | None = None) -> None:
         self.text = text
@@ -474,10 +474,13 @@ class AttemptFilter:
         key, colon, value = word.partition(":")
         if colon and key in self.FIELDS:
             return (value in self._field(attempt, key).lower()) is wanted
-        held = " ".join(self._field(attempt, name) for name in self.FIELDS)
+        # the outcome is in the status
+        held = " ".join(self._field(attempt, name) for name in self.FIELDS[1:])
         return (word in f"{held} {attempt.attempt_id}".lower()) is wanted
 
     def _field(self, attempt: Attempt, name: str) -> str:
+        if name == "outcome":
+            return f"{look_of(attempt).word} {attempt.verdict.outcome}"
         if name == "status":
             return f"{look_of(attempt).word} {attempt.status}"
         if name == "bead":
@@ -495,9 +498,10 @@ class AttemptFilter:
         key, colon, value = start.lower().partition(":")
         if not colon:
             return [(f"{name}:", "") for name in self.FIELDS if start and name.startswith(key)]
-        if key not in ("status", "harness", "model"):
+        if key not in ("outcome", "status", "harness", "model"):
             return []
-        counts = Counter(getattr(attempt, key) for attempt in attempts)
+        get = attrgetter("verdict.outcome" if key == "outcome" else key)
+        counts = Counter(map(get, attempts))
         found = [(f"{key}:{name}", f"{count:,}") for name, count in counts.most_common() if value in name.lower()]
         # a blank ends a word of the filter: a value containing one cannot be typed
         return [(clean_line(way, 80), count) for way, count in found if " " not in way and not way.endswith(":")]

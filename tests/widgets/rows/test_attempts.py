@@ -219,6 +219,9 @@ def test_a_filter_asks_words_and_fields_and_lights_them_up() -> None:
         ("status:merged", False),
         ("-status:merged", True),
         ("-codex", False),
+        ("outcome:failed", True),
+        ("outcome:landed", False),
+        ("outcome:execution", False),
         ("bead:ddx-1", True),
         ("HARNESS:codex", True),
         ("(unclosed", False),
@@ -242,6 +245,7 @@ def test_a_filter_offers_fields_and_what_stands_in_them() -> None:
     wanted = AttemptFilter("", BEADS)
     assert wanted.ways("st", attempts) == [("status:", "")]
     assert wanted.ways("status:", attempts) == [("status:success", "2"), ("status:execution_failed", "1")]
+    assert wanted.ways("outcome:f", attempts) == [("outcome:failed", "1")]
     assert wanted.ways("bead:", attempts) == []
 
 
