@@ -29,6 +29,7 @@ from helix_tui.keymap import BY_ID, KEYS, Key, as_typed, instead_of, shown, take
 from helix_tui.screens import HOME, SCREENS
 from helix_tui.screens.base import HelixScreen, breakpoint_of
 from helix_tui.screens.layout import NARROW
+from helix_tui.settings import OF_NEEDS
 from helix_tui.themes import THEMES
 from helix_tui.widgets.chrome.header import StatusBar, Tabs
 
@@ -268,10 +269,6 @@ class Traveller(App[int]):
 
         self._lay_on(NeedsScreen)
 
-    def action_unread(self) -> None:
-        """Show the lines that could not be read."""
-        self.list_unread()
-
     def action_help(self) -> None:
         """Show every key."""
         from helix_tui.screens.help import HelpScreen
@@ -283,6 +280,8 @@ class Traveller(App[int]):
         from helix_tui.screens.queue.unread import UnreadScreen
 
         self._lay_on(UnreadScreen)
+
+    action_unread = list_unread
 
     def action_command_palette(self) -> None:
         """Open the palette, unless it is open already."""
@@ -584,9 +583,16 @@ class Traveller(App[int]):
 
     async def action_saved_view(self, name: str) -> None:
         """Show the queue, or Needs me, with a saved view."""
-        from helix_tui.screens.saved_views import show_view
+        from helix_tui.screens.needs.screen import NeedsScreen
+        from helix_tui.screens.queue.screen import QueueScreen
 
-        await show_view(self, name)
+        view = self.view_book.named(name)
+        if view is None or view.view != OF_NEEDS:
+            await self.action_show_screen("queue")
+        elif not isinstance(self.screen, NeedsScreen):
+            await self.push_screen(NeedsScreen())
+        if isinstance(self.screen, (NeedsScreen, QueueScreen)):
+            self.screen.show_saved(name)
 
     async def _show_pick_order(self) -> None:
         await self.action_show_screen("queue")

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, cast
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.panes import keep
 from helix_tui.settings import OF_NEEDS, SavedView
-
-if TYPE_CHECKING:
-    from helix_tui.screens.navigation import Traveller
 
 MAX_NAME = 60
 """The longest name of a view."""
@@ -89,29 +85,14 @@ class NeedViewKeys(ViewKeys):
         """The filter in force."""
         return SavedView(name, self.filter_text, OF_NEEDS)
 
-    def show_saved(self, view: SavedView) -> None:
+    def show_saved(self, name: str) -> None:
         """Show what a saved view lets pass."""
+        view = self.console.view_book.named(name)
+        if view is None:  # removed meanwhile
+            return
         if problem := self.filter_problem(view.filter):
             self.console.say(f"{clean_line(view.name, 60)}: {problem}", "warning")
         self.filter_with(view.filter)
-
-
-async def show_view(app: Traveller, name: str) -> None:
-    """Open the place of a saved view, and show what it lets pass."""
-    from helix_tui.screens.needs.screen import NeedsScreen
-    from helix_tui.screens.queue.screen import QueueScreen
-
-    view = app.view_book.named(name)
-    if view is None or view.view != OF_NEEDS:
-        await app.action_show_screen("queue")
-        if isinstance(app.screen, QueueScreen):
-            app.screen.show_saved(name)
-        return
-    while len(app.screen_stack) > 1 and not isinstance(app.screen, NeedsScreen):
-        app.pop_screen()
-    if not isinstance(app.screen, NeedsScreen):
-        await app.push_screen(NeedsScreen())
-    cast(NeedsScreen, app.screen).show_saved(view)
 
 
 def described(view: SavedView) -> str:
