@@ -318,7 +318,8 @@ class Loop:
         self._held |= set(held)
         # it holds back exactly what it is given: include those already held
         self.curating.keep_back({*held, *undecided(queue_state.queue)})
-        work.teller.always(f"continuing without {named(held)} until somebody decides")
+        until = "in this run" if work.autonomy.escalates else "until somebody decides"
+        work.teller.always(f"continuing without {named(held)} {until}")
         raise Retry
 
     def _without_tried(self, queue_state: QueueState) -> None:

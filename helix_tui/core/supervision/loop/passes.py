@@ -19,6 +19,7 @@ from helix_tui.core.supervision.loop.work import LoopWork, Stop, Stopped, stop_o
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts
 from helix_tui.core.supervision.signals.drift import DriftWatch
 from helix_tui.core.supervision.signals.focus import Scope, scope_word
+from helix_tui.core.supervision.signals.focus import undecided as held_back
 from helix_tui.core.supervision.signals.orphans import find_orphans
 from helix_tui.core.supervision.signals.questions import OpenQuestions, work_fields
 from helix_tui.core.supervision.stages import injection
@@ -212,6 +213,10 @@ class Passes:
 
     def _end(self, verdict: NextVerdict, why: str) -> None:
         work, code = self.work, verdict.next_action
+        held = held_back(work.look().queue) if code == "STOP" else ()
+        if held:  # they are ready again once the run has ended: no STOP is said of them
+            detail = f"nothing else is ready, and {named(held)} {'waits' if len(held) == 1 else 'wait'} for a decision"
+            raise Stopped(Stop("no_progress", detail, 0, "helix-tui needs"))
         if code == "GUIDANCE":
             key = f"guidance:{scope_word(verdict.scope)}:{why[:200]}"
             # findings of facts recur at every look; an agent's do not

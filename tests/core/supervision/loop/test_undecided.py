@@ -43,8 +43,10 @@ def test_the_rest_goes_on_without_it_and_it_is_given_back_as_it_was(
     world.turns(CONFLICT)
     outcome = world.run(autonomy=level)
     assert world.executed == ["a-1 land_conflict", "b-1 success"]
-    assert outcome.stop.reason == ("question" if level == "medium" else "next_action:STOP")
+    assert outcome.stop.reason == ("question" if level == "medium" else "no_progress")
     assert outcome.stop.code == 0
+    assert outcome.stop.detail.startswith("nothing else is ready")
+    assert "a-1" in outcome.stop.detail  # which is ready once the run has ended
     assert outcome.state.completed_cycles == 1
     assert eligibility(world, "a-1") == {name.replace("__", "-"): value for name, value in fields.items()}
 
