@@ -191,6 +191,15 @@ def test_the_plugin_says_what_it_is(name: str) -> None:
     assert json.loads((PLUGIN / ".claude-plugin" / name).read_text())["name"] == "helix-tui"
 
 
+def test_a_clone_is_the_same_marketplace() -> None:
+    root = Path(__file__).parents[3]
+    cloned = json.loads((root / ".claude-plugin" / "marketplace.json").read_text())
+    own = json.loads((PLUGIN / ".claude-plugin" / "marketplace.json").read_text())
+    assert (root / cloned["plugins"][0].pop("source")).resolve() == PLUGIN.resolve()
+    own["plugins"][0].pop("source")
+    assert cloned == own
+
+
 @pytest.mark.parametrize(
     "path",
     [
