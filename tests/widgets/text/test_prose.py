@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helix_tui.widgets.base.line import width_of
@@ -72,9 +74,14 @@ def test_a_huge_text_is_cut_and_says_so() -> None:
     assert "more characters" in lines[-1]
 
 
+MARKERS = re.compile(r"(?:│ |• |\d+[.)] | )*")
+"""What stands before the text of a quotation or an item, inside which there are eight cells at least."""
+
+
+@example("- 111111漢", 8)
 @given(st.text(alphabet="ab *_`#>-+1.[]()|\n\t!<&漢", max_size=300), st.integers(8, 60))
 def test_any_text_fits_the_width_or_the_least_there_can_be(source: str, width: int) -> None:
-    deep = max((line.count("│ ") * 2 + line.count(" ") for line in text_of(source, width)), default=0)
+    deep = max((len(line) - len(MARKERS.sub("", line, count=1)) for line in text_of(source, width)), default=0)
     for line in prose(source, width):
         assert width_of(line) <= max(width, 8 + deep)
 
