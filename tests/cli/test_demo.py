@@ -31,7 +31,7 @@ def test_headless_drains_and_sums_up(program: Cli) -> None:
     assert memories["settled"] > 0
     assert "sorting-times-as-text-puts-10-05-before-9-40" in memories["credited"]
     assert "reporting-a-wrong-line-of-a-timetable" in memories["blamed"]
-    assert memories["systemic"] == ["leave-with-exit-code-2-when-the-arguments-are-wron"]
+    assert memories["systemic"] == ["leave-with-exit-code-2-when-the-arguments-are"]
     assert document["seconds"] > 0
     counts = document["counts"]
     assert {"landed", "preserved", "failed", "no_changes"} <= counts.keys()
