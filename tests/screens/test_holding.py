@@ -78,7 +78,7 @@ async def test_the_loop_says_of_a_field_that_it_has_none(console: MakeConsole) -
         await pilot.press("2", "slash")
         await type_text(pilot, "colour:red")
         await pilot.pause()
-        assert app.sees("no field “colour”; there are status")
+        assert app.sees("no field “colour”; there are outcome")
 
 
 async def test_the_cursor_comes_back_with_the_tracker(console: MakeConsole) -> None:
