@@ -35,7 +35,7 @@ from helix_tui.core.editing.journal import Journal, Who
 from helix_tui.core.memory import database_path, open_memory
 from helix_tui.core.ground.project import find_project
 project = find_project(Path(sys.argv[1]))
-word = lambda: uuid.uuid4().hex
+word = lambda: f"w{uuid.uuid4().hex}"  # one in 30,000 begins like a token (EAAA), whose number is shown instead
 words = lambda: " ".join(word() for _ in range(6))
 print("ready", flush=True)
 while True:
