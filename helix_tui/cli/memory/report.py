@@ -354,16 +354,17 @@ MAX_LEARNED = 20
 
 def _counted_lessons(call: Call, document: Document) -> Iterator[str]:
     """How many lessons there are, and how many of each cause, if not all are listed."""
-    lessons = [each["proposal"] for each in document["attempts"] if each["proposal"]]
-    if len(document["attempts"]) <= MAX_LEARNED or not lessons:
+    taught = [each for each in document["attempts"] if each["proposal"]]
+    if len(document["attempts"]) <= MAX_LEARNED or not taught:
         return
-    dates = sorted(each["at"][:10] for each in lessons if each["at"])
+    dates = sorted(at[:10] for each in taught if (at := each["proposal"]["at"]))
     span = f", {dates[0]} to {dates[-1]}" if dates else ""
-    yield f"{counted(len(lessons), 'lesson')} from {counted(len(document['attempts']), 'attempt')}{span}"
-    causes = Counter(each["why"] for each in document["attempts"] if each["proposal"])
-    for why, number in causes.most_common(MAX_CAUSES):
+    yield f"{counted(len(taught), 'lesson')} from {counted(len(document['attempts']), 'attempt')}{span}"
+    causes = Counter(each["why"] for each in taught)
+    frequent = causes.most_common(MAX_CAUSES)
+    for why, number in frequent:
         yield f"  {number:>6,}  {clean_line(why, 120)}"
-    if (rest := sum(causes.values()) - sum(number for _, number in causes.most_common(MAX_CAUSES))) > 0:
+    if (rest := len(taught) - sum(number for _, number in frequent)) > 0:
         yield call.paint(f"  {rest:>6,}  of {counted(len(causes) - MAX_CAUSES, 'other cause')}", "muted")
 
 

@@ -218,8 +218,7 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
     "node": (*REQUIRED, *RECOMMENDED, "excerpt", "nodeType", "links", "children"),
     "link": ("rel", "to"),
     "evidence": ("type", "path", "heading", "contains", "symbol", "field", "content_hash", "repo_rev"),
-    "inputs": ("name", "type", "unit", "source"),
-    "outputs": ("name", "type", "unit", "path"),
+    **_NAMED,
 }
 """What has fields -> the fields that are known."""
 _NEEDS = {"doc": "path", "code": "path", "test": "path", "telemetry": "field"}

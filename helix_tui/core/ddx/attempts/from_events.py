@@ -289,6 +289,8 @@ class BegunAttempts:
             began: when the known attempts on the bead began; each belongs to the last beginning before it.
         """
         known = self._by_bead.get(bead_id, {}).values()
+        if all(each.ended for each in known):
+            return
         met = set()
         for instant_ns in began:
             # the name of an attempt has whole seconds: it may seem to begin before its loop reports it

@@ -47,13 +47,7 @@ from helix_tui.core.ddx.attempts.from_events import (
     worktree_piece,
 )
 from helix_tui.core.ddx.attempts.from_events import loop_piece as _loop_piece
-from helix_tui.core.ddx.attempts.from_logs import (
-    LoopLogs,
-    MetricsFile,
-    RunStates,
-    Spent,
-    metric_piece,
-)
+from helix_tui.core.ddx.attempts.from_logs import LoopLogs, MetricsFile, RunStates, Spent, metric_piece
 from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.files import Stamp, stamp_of
 from helix_tui.core.ground.git import ask_git
@@ -387,7 +381,8 @@ class AttemptIndex:
         nameless = _add_events(pieces, self._events.of(bead_id), bead_id)
         _add_loop_results(pieces, self._loop_results.get(bead_id, {}).values())
         hold = self._events.rows.get(bead_id, NO_ROW).hold
-        for piece in self._begun.without_evidence(bead_id, [_first_seen(one, own)[0] for one, own in pieces.items()]):
+        began = (_first_seen(one, own)[0] for one, own in pieces.items())
+        for piece in self._begun.without_evidence(bead_id, began):
             # while its worker lives, its evidence is still to come
             if hold is None or hold.gone or not hold.covers(piece.started_at):
                 pieces[piece.attempt_id]["heartbeat"] = piece
