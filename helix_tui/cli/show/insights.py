@@ -345,7 +345,8 @@ def _burn_lines(spent: Burn) -> list[str]:
         lines.append(f"{newest.key[0][1]}: {_sum(newest)}, and nothing since")
     if spent.left is not None and spent.open_beads:
         each = format_usd(spent.recent.cost_per_landed)
-        lines.append(f"{each} per landed bead: the {spent.open_beads:,} open ones would cost {format_usd(spent.left)}")
+        open_ = counted(spent.open_beads, "open one", "open ones")
+        lines.append(f"{each} per landed bead: the {open_} would cost {format_usd(spent.left)}")
     return lines
 
 

@@ -103,6 +103,40 @@ def test_an_attempt_carries_value_baseline_and_direction(root: Path) -> None:
     assert interpret(second, 0).follow_up.startswith("MET-001 310 ms")
 
 
+def gate(**more: Any) -> dict[str, Any]:
+    """A required check as ddx of April writes it beside a result that says ``success`` still."""
+    return {"definition_id": "EX-1", "required": True, "exit_code": 0, "status": "fail", **more}
+
+
+@pytest.mark.parametrize(
+    ("checks", "status", "detail"),
+    [
+        (
+            {"results": [gate(ratchet=ratchet(310))], "ratchet_summary": "fail"},
+            "ratchet_failed",
+            "EX-1: observed 310",
+        ),
+        ({"results": [gate(exit_code=3)]}, "post_run_check_failed", "EX-1: exit code 3"),
+        ({"results": [gate(required=False)]}, "success", "success"),
+        ({"results": [gate(status="pass")]}, "success", "success"),
+        ({"results": ["no gate"]}, "success", "success"),
+    ],
+)
+def test_a_success_whose_required_check_failed_is_the_failure_of_that_check(
+    project: ProjectFactory, checks: dict[str, Any], status: str, detail: str
+) -> None:
+    made = project([row("a-1")])
+    name = "20260801T010000-00000001"
+    folder = made / ".ddx" / "executions" / name
+    folder.mkdir(parents=True)
+    result = {"bead_id": "a-1", "attempt_id": name, "status": "success", "detail": "success", "result_rev": "a" * 40}
+    (folder / "result.json").write_text(json.dumps(result))
+    (folder / "checks.json").write_text(json.dumps({"summary": "fail", **checks}))
+    (found,) = attempts_of(made)
+    assert (found.status, found.detail) == (status, detail)
+    assert (found.verdict.outcome == "kept_aside") == (status != "success") or found.verdict.outcome == "unknown"
+
+
 def test_attempts_are_told_apart_by_what_they_were_given(root: Path) -> None:
     (cell,) = table(attempts_of(root), {}, ("prompt", "effort", "context", "memories"))
     assert [value for _, value in cell.key] == ["4 to 8 KB", "high", "1 document", "1 to 3"]

@@ -146,8 +146,9 @@ class BundleFolders:
         bead_id = text(result, "bead_id") or text(manifest, "bead_id")
         pieces: list[Piece] = []
         if result is not None:
-            pieces.append(_result_piece(name, folder, result, self._load(folder / "usage.json")))
-            pieces[0].ratchets = read_ratchets(result) or read_ratchets(self._load(folder / _CHECKS))
+            checks = self._load(folder / _CHECKS) or {}
+            pieces.append(_result_piece(name, folder, _checked(result, checks), self._load(folder / "usage.json")))
+            pieces[0].ratchets = read_ratchets(result) or read_ratchets(checks)
             pieces[0].stopped = clean_line(text(self._load(folder / _CLEANUP), "trigger"), 200)
         if manifest is not None:
             pieces.append(_manifest_piece(name, folder, manifest))
@@ -200,6 +201,23 @@ def _of_prompt(folder: Path) -> tuple[str, str]:
     """The purpose of a bundle's prompt, and its bead."""
     match = _PROMPT_BEAD.search(read_bytes(folder / "prompt.md", 16_384) or b"")
     return (match[1].decode(), match[2].decode("utf-8", "replace")) if match is not None else ("", "")
+
+
+def _checked(result: Mapping[str, Any], checks: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The result as its checks leave it: April writes it before them, and it says ``success`` where they failed."""
+    rows = checks.get("results")
+    gates = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    failed = [gate for gate in gates if gate.get("required") and text(gate, "status") == "fail"]
+    if not failed or word(result, "status") != "success":
+        return result
+    status = "ratchet_failed" if text(checks, "ratchet_summary") == "fail" else "post_run_check_failed"
+    return {**result, "status": status, "detail": "; ".join(_why_failed(gate) for gate in failed)}
+
+
+def _why_failed(gate: Mapping[str, Any]) -> str:
+    ratchet = gate.get("ratchet")
+    why = text(ratchet, "reason") if isinstance(ratchet, dict) else f"exit code {gate.get('exit_code')}"
+    return f"{text(gate, 'definition_id')}: {why}"
 
 
 def _result_piece(name: str, folder: Path, result: Mapping[str, Any], usage: Mapping[str, Any] | None) -> Piece:
