@@ -43,7 +43,7 @@ from textual.worker import WorkerFailed
 
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.recent import Recent
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.keymap import BY_ID, as_typed, shown
 from helix_tui.screens.base import TRY_AGAIN, HelixScreen
 from helix_tui.widgets.base.row_source import Gesture
@@ -280,7 +280,7 @@ class Barrier:
             log.debug("%s, once more", what)
             self._logged_lately[key] = (since, left_out + 1)
             return True
-        more = f" (and {left_out:,} times since it was last logged)" if left_out else ""
+        more = f" (and {counted(left_out, 'time')} since it was last logged)" if left_out else ""
         log.error("%s%s", what, more, exc_info=error)
         RECENT.append("".join(format_exception(error)))
         self._logged_lately[key] = (now, 0)

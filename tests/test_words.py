@@ -81,3 +81,62 @@ def test_documents_use_the_same_words() -> None:
         for match in BANNED.finditer(line)
     ]
     assert found == []
+
+
+_MANY = re.compile(
+    r" (?:[a-z]+ ){0,2}(?:beads|attempts|documents|files|spans|memories|lessons|questions|commands|lines|times|rows"
+    r"|skills|differences|operations|characters|messages|nodes|symbols|sources|children|failures|proposals"
+    r"|changes|claims|issues|patterns|answers|settings|tasks|epics|reviews|checks|events|bundles|conflicts|passages)\b"
+)
+
+
+def _bare_counts(path: Path) -> Iterator[int]:
+    """Lines with an f-string where a number that may be 1 stands before a noun in the plural."""
+
+    def look(node: ast.AST, guarded: bool) -> Iterator[int]:
+        if isinstance(node, ast.JoinedStr) and not guarded:
+            for before, value, after in zip([None, *node.values], node.values, node.values[1:], strict=False):
+                # "1 of 1 children" may stay
+                part = isinstance(before, ast.Constant) and str(before.value).endswith(" of ")
+                number = isinstance(value, ast.FormattedValue) and (
+                    (isinstance(value.value, ast.Call) and ast.unparse(value.value.func) == "len")
+                    or isinstance(value.value, ast.BinOp)
+                    or (value.format_spec is not None and ast.unparse(value.format_spec) == "f','")
+                )
+                constant = (
+                    isinstance(value, ast.FormattedValue) and ast.unparse(value.value).rpartition(".")[2].isupper()
+                )
+                if (
+                    number
+                    and not constant
+                    and not part
+                    and isinstance(after, ast.Constant)
+                    and _MANY.match(str(after.value))
+                ):
+                    yield node.lineno
+        for child in ast.iter_child_nodes(node):
+            yield from look(child, guarded or (isinstance(node, ast.If | ast.IfExp) and _asks_for_one(node.test)))
+
+    yield from look(ast.parse(path.read_bytes()), False)
+
+
+def _asks_for_one(test: ast.expr) -> bool:
+    """Whether a condition compares something with a small number, as ``len(beads) > 1`` does."""
+    compared = [part for part in ast.walk(test) if isinstance(part, ast.Compare)]
+    return any(
+        isinstance(side, ast.Constant) and side.value in (1, 2, 3) for part in compared for side in part.comparators
+    )
+
+
+def test_one_of_a_thing_is_not_named_in_the_plural(tmp_path: Path) -> None:
+    planted = tmp_path / "planted.py"
+    planted.write_text(
+        'a = f"{len(b)} beads wait"\nc = f"{len(b)} beads" if len(b) > 1 else "one"\nd = f"{n:,} more lines"\n'
+    )
+    assert list(_bare_counts(planted)) == [1, 3]
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in sorted(ROOT.glob("helix_tui/**/*.py"))
+        for line in _bare_counts(path)
+    ]
+    assert found == [], "core.ground.text.counted says `1 bead`, `2 beads`"

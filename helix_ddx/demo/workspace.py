@@ -30,7 +30,7 @@ from helix_ddx.simulator.verb import cancel_on_signals, find_root, make_worker
 from helix_ddx.simulator.worker import HUMAN_PACE_S, Orders, SimulatedResult
 from helix_ddx.store.git import GitError, commit, git, head, init
 from helix_ddx.store.tracker import LockTimeout, Row, Store, event
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS, now_ns
 
 MEDIUM = "simulation-medium"
@@ -470,7 +470,7 @@ def _drain(args: argparse.Namespace) -> int:
     if args.json:
         sys.stdout.write(json.dumps(summary.to_json(), indent=2) + "\n")
     else:
-        sys.stdout.write(f"\nSIMULATION: {len(summary.results)} attempts in {summary.seconds:.1f} s\n")
+        sys.stdout.write(f"\nSIMULATION: {counted(len(summary.results), 'attempt')} in {summary.seconds:.1f} s\n")
         for result in summary.results:
             sys.stdout.write(f"  {_kind(result):<10}  {result.bead}  {clean_line(result.detail, 80)}\n")
     return 130 if summary.cancelled else 0

@@ -241,7 +241,7 @@ def counts_of(project: Project, queue: Queue) -> QueueCounts:
 
 def queue_line(counts: QueueCounts) -> str:
     """``12 beads · 8 ready, 6 for workers: q-1 and q-2 wait for you · 1 running · 2 waiting for
-    others · 0 blocked outside · 1 closed, 8 more archived (9 closed in all) · 2 epic container, 1 cancelled``."""
+    others · 0 blocked outside · 1 closed, 8 more archived (9 closed in all) · 2 epic containers, 1 cancelled``."""
     parts = (
         counted(counts.total, "bead"),
         str(counts),
@@ -249,6 +249,12 @@ def queue_line(counts: QueueCounts) -> str:
         f"{counts.waiting:,} waiting for others",
         f"{counts.outside:,} blocked outside",
         ", ".join(filter(None, (f"{counts.closed:,} closed", counts.put_away))),
-        ", ".join(f"{number:,} {state.replace('_', ' ')}" for state, number in counts.rest),
+        ", ".join(_of_state(state, number) for state, number in counts.rest),
     )
     return " · ".join(filter(None, parts))
+
+
+def _of_state(state: str, number: int) -> str:
+    name = state.replace("_", " ")
+    # the other states are adjectives: "3 cancelled", "2 superseded"
+    return counted(number, name, "" if name == "epic container" else name)

@@ -389,7 +389,7 @@ def test_an_agent_in_a_clone_of_ddx_gets_the_projects_memory_under_its_attempt(c
     project = clone.parent / "project"
     answer, _ = hook("session-start", say(session_id="s", cwd=str(clone)), clone)
     assert "Move shared types" in told(answer)
-    assert "helix memory of project: 1 memories" in told(answer)
+    assert "helix memory of project: 1 memory" in told(answer)
     hook("pre-tool-use", say(session_id="s", cwd=str(clone), **EDIT), clone)
     hook("stop", say(session_id="s", cwd=str(clone)), clone)
     with opened(project) as memory:
@@ -497,7 +497,7 @@ def test_what_the_beads_block_brings_is_not_told_again(clone: Path) -> None:
     bead = {"id": "demo-2", "title": "Repair the circular import", "description": described}
     (project / ".ddx" / "beads.jsonl").write_text(json.dumps(bead) + "\n")
     said = told(hook("session-start", say(session_id="s", cwd=str(clone)), clone)[0])
-    assert "1 memories" in said
+    assert "1 memory" in said
     assert "Move shared types" not in said
     assert hook("pre-tool-use", say(session_id="s", cwd=str(clone), **EDIT), clone)[0] == {}
     hook("session-start", say(session_id="t", cwd=str(clone)), clone)

@@ -261,7 +261,7 @@ def how_far(done: Result) -> str:
         return "nothing was changed"
     if done.made_anyway:
         return "but the change was made, so do not repeat it"
-    ran = f"{done.ran} of {len(done.plan.steps)} commands succeeded"
+    ran = f"{done.ran} of {counted(len(done.plan.steps), 'command')} succeeded"
     return f"{ran}; already changed, not undone: {some(list(done.entry.after))}"
 
 
@@ -313,7 +313,7 @@ def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
     for place in follows.places[:MAX_NAMED]:
         yield call.paint(f"{clean_line(place.bead_id, 80)}: {place}", "bold")
     if len(follows.places) > MAX_NAMED:
-        yield f"and {len(follows.places) - MAX_NAMED:,} more beads"
+        yield f"and {counted(len(follows.places) - MAX_NAMED, 'more bead')}"
     for word, ids, role in (
         ("would become ready", follows.newly_ready, "success"),
         ("would no longer be ready", follows.newly_blocked, "waiting"),

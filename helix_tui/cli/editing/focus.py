@@ -9,7 +9,7 @@ from helix_tui.cli.editing.change import add_dry_run, change_steps, clear_errors
 from helix_tui.cli.loading import find_bead
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.editing.steps import Overlay
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
 
 
@@ -51,7 +51,8 @@ def _show(call: Call, curator: Curator) -> int:
         return 0
     if focus.epic:
         title = clean_line(queue_state.queue.beads[focus.epic].title, 120)
-        call.print(f"focus on {clean_line(focus.epic)} {title}; {len(focus.held)} beads are held back for it")
+        held = counted(len(focus.held), "bead is", "beads are")
+        call.print(f"focus on {clean_line(focus.epic)} {title}; {held} held back for it")
     else:
         call.print("no focus")
     if focus.leftovers:

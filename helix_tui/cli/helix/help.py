@@ -14,7 +14,7 @@ from typing import Any
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.commands import COMMANDS, HEADINGS, ROWS, grouped
 from helix_tui.cli.program import load, sentences
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.supervision.signals.responses import DEFAULT, LEVELS, RESPONSES, RULES, SHORT, table
 from helix_tui.core.supervision.stages.commands import CommandRow
 from helix_tui.core.supervision.stages.table import STAGES, Stage
@@ -289,7 +289,7 @@ def _write_skills(call: Call, folder: Path) -> int:
         path = folder / name / "SKILL.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    call.note(f"{len(texts)} skills written to {clean_line(str(folder))}")
+    call.note(f"{counted(len(texts), 'skill')} written to {clean_line(str(folder))}")
     return 0
 
 

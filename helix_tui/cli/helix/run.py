@@ -32,7 +32,7 @@ from helix_tui.cli.helix.shared import (
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.errors import ReaderGone
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
 from helix_tui.core.supervision.loop.work import RunOptions
@@ -168,7 +168,7 @@ def learn(call: Call, outcome: RunOutcome) -> dict[str, object]:
         call.note(f"helix: nothing was learned from this run: {clean_line(error, 300)}")
         return {}
     if found and not call.options.quiet:
-        many = f"{waiting} lessons wait" if waiting != 1 else "1 lesson waits"
+        many = counted(waiting, "lesson waits", "lessons wait")
         lessons = f"{many}: helix-tui memory proposals" if waiting else ""
         call.note(f"helix: memory: {' · '.join(filter(None, (summed(found), lessons)))}")
     return {"attempts": len(found), "proposed": sum(each.proposal is not None for each in found), "waiting": waiting}

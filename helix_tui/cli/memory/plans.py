@@ -217,7 +217,7 @@ def _read(name: str | None) -> Any:
 def print_plan(call: Call, document: dict[str, Any]) -> Iterator[str]:
     """``plan`` as text."""
     for each in document.get("plans", ()):
-        yield f"{each['id']:>4}  {len(each['tasks']):>3} tasks  {clean_line(each['objective'], 200)}"
+        yield f"{each['id']:>4}  {counted(len(each['tasks']), 'task'):>9}  {clean_line(each['objective'], 200)}"
     if "plan" in document:
         one = document["plan"]
         yield call.paint(f"plan {one['id']}: {clean_line(one['objective'], 300)}", "bold")
@@ -239,7 +239,7 @@ def print_plan(call: Call, document: dict[str, Any]) -> Iterator[str]:
     for why in document.get("refused", ()):
         yield call.paint(f"not done: {clean_line(why, 300)}", "error")
     if document.get("journal_id"):
-        yield f"{len(document['created'])} beads · journal {document['journal_id']}{_way_back(document)}"
+        yield f"{counted(len(document['created']), 'bead')} · journal {document['journal_id']}{_way_back(document)}"
     elif document.get("dry_run"):
         if not document["undoable"] and document["commands"]:
             yield call.paint(f"cannot be undone: {_why_not(document)}", "warning")

@@ -165,7 +165,7 @@ def _got(call: Call, document: Document) -> Iterator[str]:
     yield f"{'effect':<{label}}{_share(document)} · {both}"
     if document.get("note"):
         yield f"{'note':<{label}}{call.paint(document['note'], 'attention')}"
-    yield f"{'seen':<{label}}{document['seen']} times, shown {document['shown']} times"
+    yield f"{'seen':<{label}}{counted(document['seen'], 'time')}, shown {counted(document['shown'], 'time')}"
     made = document["created_at"] or "at an unknown time"
     yield f"{'used':<{label}}{document['last_used'] or 'never'} · made {made}"
     for older in document["revisions"]:

@@ -126,16 +126,16 @@ def _documents(project: Project, ddx: Ddx, dialect: Dialect) -> DoctorCheck:
         documents = read_documents(project, ddx, dialect)
     except DocumentsUnreadable as error:
         return DoctorCheck("documents", False, str(error), "Correct the file; `ddx doc audit` fails on it too.")
-    counted = f"{len(documents.all)} documents"
+    found = counted(len(documents.all), "document")
     if dialect.documents.hidden:
-        counted += " (hidden folders too, as this ddx reads them)"
+        found += " (hidden folders too, as this ddx reads them)"
     if documents.source != "ddx":
-        return DoctorCheck("documents", True, f"{counted}; {documents.note}")
+        return DoctorCheck("documents", True, f"{found}; {documents.note}")
     if not documents.differences:
-        return DoctorCheck("documents", True, f"{counted}, the same in ddx and in helix-tui's own reader")
+        return DoctorCheck("documents", True, f"{found}, the same in ddx and in helix-tui's own reader")
     few = "; ".join(documents.differences[:3])
     fix = "Nothing to do: helix-tui uses ddx's graph. Please report it with `helix-tui doc graph --own --json`."
-    return DoctorCheck("documents", None, f"{len(documents.differences)} differences: {few}", fix)
+    return DoctorCheck("documents", None, f"{counted(len(documents.differences), 'difference')}: {few}", fix)
 
 
 def compare(ours: Sequence[str], theirs: Sequence[str]) -> DoctorCheck:
@@ -273,7 +273,7 @@ def _sizes(root: Path) -> Iterator[str]:
             count, total = count + 1, total + size
             if count <= _MAX_LISTED:
                 yield f"{size:>12,}  {path.relative_to(root)}"
-        yield f"{total:>12,}  {folder}/ in all, {count:,} files"
+        yield f"{total:>12,}  {folder}/ in all, {counted(count, 'file')}"
 
 
 def _tracker_counts(project: Project) -> dict[str, Any]:

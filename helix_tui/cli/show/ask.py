@@ -241,7 +241,7 @@ def _index(call: Call, project: Project) -> tuple[RepositoryIndex, float]:
         if progress.phase == "parse" and progress.seconds - last >= NOTE_EVERY:
             last = progress.seconds
             rate = f"{progress.files_per_second:,.0f} files/s"
-            call.note(f"indexing {progress.done:,} of {progress.total:,} files, {rate}")
+            call.note(f"indexing {progress.done:,} of {counted(progress.total, 'file')}, {rate}")
 
     try:
         index = open_index(project, call.options.revision, in_memory=call.read_only)
@@ -321,7 +321,7 @@ def _steps(call: Call, document: Mapping[str, Any]) -> Iterator[str]:
         (
             f"  {step['step']}",
             step["action"].replace("_", " "),
-            f"+{step['spansAdded']} spans",
+            f"+{counted(step['spansAdded'], 'span')}",
             f"slots {step['slotCoverage']:.0%}",
             f"docs {'yes' if step['docCoverageOk'] else 'no'}",
             f"{step['confidence']:.2f}",
@@ -330,7 +330,7 @@ def _steps(call: Call, document: Mapping[str, Any]) -> Iterator[str]:
         for step in document["controller_steps"]
     ]
     yield from columns(rows)
-    yield f"  kept {document['compaction_kept']} spans, dropped {document['compaction_dropped']}"
+    yield f"  kept {counted(document['compaction_kept'], 'span')}, dropped {document['compaction_dropped']}"
     for one in document["compaction_rationale"][:4]:
         yield f"  {clean_line(one['file'], 80)}: {clean_line(one['line'], 200)}"
     if document["tree_walk"]:
@@ -355,7 +355,7 @@ def _model_line(document: Mapping[str, Any]) -> str:
     model = document["model"]
     name = clean_line(model["model"] or model["harness"] or model["command"], 60)
     tokens = [count for count in (model["input_tokens"], model["output_tokens"]) if count is not None]
-    spent = f", {sum(tokens):,} tokens" if tokens else ""
+    spent = f", {counted(sum(tokens), 'token')}" if tokens else ""
     cost = f", ${model['cost_usd']:.4f}" if model["cost_usd"] is not None else ""
     why = clean_line(document["tool_results_fallback_reason"], 160)
     return f"model {name}{spent}{cost}{f', not used: {why}' if why else ''}"

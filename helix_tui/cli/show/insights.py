@@ -320,7 +320,7 @@ def _table(call: Call, by: Sequence[str], cells: Sequence[Cell]) -> list[str]:
     out = [call.paint(lines[0], "muted")]
     out += [call.paint(line, "muted") if cell.small else line for cell, line in zip(cells, lines[1:], strict=False)]
     if len(cells) > MAX_ROWS:
-        out.append(f"… {len(cells) - MAX_ROWS:,} more rows: --json shows them")
+        out.append(f"… {counted(len(cells) - MAX_ROWS, 'more row')}: --json shows them")
     return out
 
 

@@ -19,6 +19,7 @@ from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.readiness import Claims, Queue, Standing, pick_order, rule_of
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.editing.steps import CommandStep, Overlay, called
+from helix_tui.core.ground.text import counted
 
 
 class PickPlace(Struct, frozen=True):
@@ -135,7 +136,7 @@ class Consequences(Struct, frozen=True):
             return ""
         if others == 1:
             return "the other ready bead stays" if edited.issuperset(self.newly_blocked) else ""
-        named = f"the other {others:,} ready beads"
+        named = f"the other {counted(others, 'ready bead')}"
         if not self.others_keep_order:
             return f"{named} change their order too"
         if self.newly_ready or self.newly_blocked:

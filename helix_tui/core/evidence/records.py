@@ -21,7 +21,7 @@ from msgspec import Struct
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, format_whole
 from helix_tui.core.ddx.names import Outcome
-from helix_tui.core.ground.text import clean_block, clean_line, split_block
+from helix_tui.core.ground.text import clean_block, clean_line, counted, split_block
 from helix_tui.core.ground.time import format_day
 
 if TYPE_CHECKING:  # the room of memories brings its database, which few questions need
@@ -143,7 +143,7 @@ def _attempt_parts(attempts: Sequence[Attempt]) -> Iterator[str]:
         yield "\n".join(attempt_lines(newest))
         if len(same) > 1:
             oldest = same[-1].attempt_id
-            yield f"{len(same) - 1} more attempts before it ended the same way, back to {oldest}."
+            yield f"{counted(len(same) - 1, 'more attempt')} before it ended the same way, back to {oldest}."
         for one in same:
             if one.review is not None and one.review.rationale:
                 yield f"## Review of {one.attempt_id}"

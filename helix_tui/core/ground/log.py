@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from helix_tui.core.ground.files import make_folder
-from helix_tui.core.ground.text import clean_block
+from helix_tui.core.ground.text import clean_block, counted
 
 NAME = "helix.log"
 LEVELS = ("debug", "info", "warning", "error", "off")
@@ -286,4 +286,4 @@ def _shortened(text: str) -> str:
     if len(text) <= MAX_RECORD:
         return text
     half = MAX_RECORD // 2
-    return f"{text[:half]}\n    … {len(text) - 2 * half:,} characters left out …\n{text[-half:]}"
+    return f"{text[:half]}\n    … {counted(len(text) - 2 * half, 'character')} left out …\n{text[-half:]}"

@@ -101,7 +101,7 @@ def clean_block(text: object, limit: int = 400_000, tab: int = 4) -> str:
         text = text[:limit]
     text = text.replace("\r\n", "\n").replace("\r", "\n").expandtabs(tab)
     text = _UNSAFE.sub("", _ESCAPES.sub("", text))
-    return f"{text}\n… {beyond:,} more characters" if beyond > 0 else text
+    return f"{text}\n… {counted(beyond, 'more character')}" if beyond > 0 else text
 
 
 def cell_width(text: str) -> int:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import BEGIN, END, clean_line, split_block
+from helix_tui.core.ground.text import BEGIN, END, clean_line, counted, split_block
 from helix_tui.core.memory import recall as recalling
 from helix_tui.core.memory.guard import ORDER, shown
 from helix_tui.core.memory.ranking import key, likeness
@@ -332,9 +332,9 @@ def assess(base: Base, task: str, approach: str, history: Sequence[str] | None) 
     attempts = len(tried)
     # the first that holds decides (docs/formats/memory.md §3)
     if attempts >= ESCALATE_AT:
-        return Assessment("escalate", f"{attempts} attempts without success", attempts)
+        return Assessment("escalate", f"{counted(attempts, 'attempt')} without success", attempts)
     if attempts >= PIVOT_AT and all(_same(base, approach, former) for former in tried[-PIVOT_AT:-1]):
-        reason = f"Same approach attempted {attempts} times without success"
+        reason = f"Same approach attempted {counted(attempts, 'time')} without success"
         return Assessment("pivot", reason, attempts, _way_out(base, task))
     against = recalling.recall(base, recalling.RecallQuery(approach, limit=3, gate=BLAMED))
     for memory in _open(against):

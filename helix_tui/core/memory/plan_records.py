@@ -222,7 +222,7 @@ def read_tasks(document: object, *, new: bool = False) -> tuple[tuple[PlanTask, 
     if not rows:
         return (), ["it has no tasks"]
     if len(rows) > MAX_TASKS:
-        return (), [f"{len(rows)} tasks are more than {MAX_TASKS}"]
+        return (), [f"more than {MAX_TASKS} tasks: {len(rows):,}"]
     tasks = [task for number, row in enumerate(rows, 1) if (task := _read_task(row, number, problems, new=new))]
     seqs = [task.seq for task in tasks]
     problems += [f"task {seq} appears twice" for seq in dict.fromkeys(seqs) if seqs.count(seq) > 1]

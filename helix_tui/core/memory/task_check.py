@@ -26,7 +26,7 @@ from msgspec import Struct, to_builtins
 from helix_tui.core.ground.git import ask_git
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.project import open_nonblocking
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_block, clean_line, counted
 
 _TICKED = re.compile(r"`([^`\n]{2,200})`")
 _BARE = re.compile(
@@ -248,7 +248,7 @@ def violations_in(
     outside = [name for name in names if name not in allowed and not _below(name, allowed)]
     found += [f"{clean_line(name, 200)} is {scope}" for name in outside[:10]]
     if len(outside) > 10:
-        found.append(f"{len(outside) - 10} more files are {scope}")
+        found.append(f"{counted(len(outside) - 10, 'more file is', 'more files are')} {scope}")
     # idioms apply to the task's own files: other changes are another task's
     inside = [name for name in names if name in delta or _below(name, set(delta))]
     added = "\n".join(_added(root, rev, name) for name in inside)

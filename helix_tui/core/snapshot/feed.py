@@ -299,7 +299,8 @@ class Gatherer:
             notices.append(Notice("watch", self.unwatched))
         if self._attempts is not None and self._attempts.left_out:
             count = self._attempts.left_out
-            notices.append(Notice("attempts", f"{count:,} older attempts are not read: there are too many"))
+            older = counted(count, "older attempt is", "older attempts are")
+            notices.append(Notice("attempts", f"{older} not read: there are too many"))
         if self._attempts is not None and self._attempts.unread_metrics:
             notices.append(Notice("attempts", f"{counted(self._attempts.unread_metrics, 'line')} of metrics unread"))
         if archive.problem or archive.unread:

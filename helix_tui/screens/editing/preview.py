@@ -119,7 +119,7 @@ def _places(page: Page, follows: Consequences, queue: Queue) -> None:
         page.line([lead, title], _ident(page, place.bead_id))
         page.paragraph([("  ", "muted"), (str(place), "text bold")], 2)
     if len(follows.places) > MAX_NAMED:
-        page.line([(f"and {len(follows.places) - MAX_NAMED:,} more beads", "muted")])
+        page.line([(f"and {counted(len(follows.places) - MAX_NAMED, 'more bead')}", "muted")])
 
 
 def _beads(page: Page, word: str, ink: str, ids: Sequence[str], queue: Queue) -> None:
@@ -173,7 +173,7 @@ def rendered_way_back(plan: Plan) -> str:
     lines = plan.way_back
     if len(lines) == 1:
         return f": {clean_line(lines[0], 600)}"
-    return f": {len(lines):,} commands, first {clean_line(lines[0], 600)}" if lines else ""
+    return f": {counted(len(lines), 'command')}, first {clean_line(lines[0], 600)}" if lines else ""
 
 
 def render_differences(page: Page, found: Iterable[Difference], mine: str = "expected") -> None:
@@ -294,7 +294,7 @@ class TroubleSheet(Sheet):
                 page.paragraph([("The queue changed, so the commands would differ.", "text")])
             page.blank()
             if error.ran:
-                done = f"{error.ran:,} of {error.of:,} commands had already run; u undoes them"
+                done = f"{error.ran:,} of {counted(error.of, 'command')} had already run; u undoes them"
                 page.paragraph([("◆ ", "attention bold"), (done, "text bold")], 2)
             page.paragraph([("Look at the bead and repeat it if you still want it.", "muted")])
         elif isinstance(error, NotUndoable):

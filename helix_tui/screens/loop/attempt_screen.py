@@ -149,7 +149,7 @@ def _indented(raw: bytes) -> bytes:
 
 
 def _short(line: str) -> str:
-    return line if len(line) <= LONG_LINE else f"{line[:LONG_LINE]}… {len(line) - LONG_LINE:,} more characters"
+    return line if len(line) <= LONG_LINE else f"{line[:LONG_LINE]}… {counted(len(line) - LONG_LINE, 'more character')}"
 
 
 def no_transcript(attempt: Attempt, folders: Sequence[Path], *, running: bool) -> list[Para]:

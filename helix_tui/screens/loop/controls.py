@@ -21,7 +21,7 @@ from helix_tui.core.editing.execute.gate import find_executable
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process as session
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.snapshot import Snapshot
 from helix_tui.core.supervision.run_state.budget import SPANS, BudgetSpan, parse_limits, read_budget, write_budget
@@ -240,7 +240,7 @@ class LoopControls:
                 self._host.call_from_thread(self._host.say, clean_line(f"{shown} runs", 300))
                 process.wait()
                 done += 1
-            return f"{done:,} beads have been attempted; the Loop screen shows the outcomes"
+            return f"{counted(done, 'bead has', 'beads have')} been attempted; the Loop screen shows the outcomes"
 
         self._do("one-bead", work)
 

@@ -204,7 +204,7 @@ def _stops(after: int, use: BudgetUse, beads: int) -> str:
         return f"before the first bead: {part}, is reached"
     if after >= beads:
         return f"not by the budget, as far as past attempts tell; nearest is {part}"
-    return f"after about {after:,} of {beads:,} beads: {part}"
+    return f"after about {after:,} of {counted(beads, 'bead')}: {part}"
 
 
 def _amounts(found: Estimate) -> str:

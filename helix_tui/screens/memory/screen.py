@@ -13,7 +13,7 @@ from textual.containers import Container, Vertical
 from textual.timer import Timer
 from textual.worker import Worker
 
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.memory import Memory, MemoryStore, Recall, Recalled
 from helix_tui.core.memory.changes import MemoryChange
 from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
@@ -379,7 +379,7 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
         if not any(task.seq not in beads_of(plan, beads) for task in plan.tasks):
             self.console.say("every task of this plan has a bead already")
             return
-        title = f"create {len(wanted)} beads from plan {plan.id}"
+        title = f"create {counted(len(wanted), 'bead')} from plan {plan.id}"
         self.app.push_screen(PreviewSheet(request_for(wanted, title)))
 
     def change(self, work: changes.Work, done: Callable[[], object] = lambda: None) -> None:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from helix_tui.core.embedding import load_encoder
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import NS, format_age
 from helix_tui.core.memory import (
     DatabaseBusy,
@@ -280,7 +280,7 @@ def _plan_row(plan: MemoryPlan, now: int) -> Row:
     return Row(
         f"plan {plan.id}",
         ((" ▣ ", ink), (clean_line(plan.objective, 300), "text bold")),
-        ((f" {len(plan.tasks)} tasks", "muted"), (f" {clean_line(plan.status, 12)}", "muted")),
+        ((f" {counted(len(plan.tasks), 'task')}", "muted"), (f" {clean_line(plan.status, 12)}", "muted")),
     )
 
 
@@ -289,7 +289,10 @@ def _workspace_row(each: TaskWorkspace) -> Row:
     return Row(
         f"workspace {each.id}",
         ((f"   {glyph} ", ink), (clean_line(f"{each.seq} {each.slug}", 80), "text")),
-        ((f" {len(each.injected)} memories", "muted"), (f" {clean_line(each.status, 12)}", "muted")),
+        (
+            (f" {counted(len(each.injected), 'memory', 'memories')}", "muted"),
+            (f" {clean_line(each.status, 12)}", "muted"),
+        ),
     )
 
 
@@ -316,7 +319,7 @@ def alerts(memory_view: MemoryViewState) -> Line:
         more = f" and {len(systemic) - 1} more" if len(systemic) > 1 else ""
         parts.append((f"◆ recurring: {first}{more}", "attention"))
     if memory_view.proposals:
-        parts.append((f"◆ {len(memory_view.proposals)} lessons wait", "attention"))
+        parts.append((f"◆ {counted(len(memory_view.proposals), 'lesson waits', 'lessons wait')}", "attention"))
     if not parts and memory_view.health is not None:
         issue = next(iter(memory_view.health.issues), "")
         parts.append((clean_line(issue, 200), "muted") if issue else ("nothing to review", "success"))

@@ -483,7 +483,7 @@ def evidence_lines(shown: ShownAttempt) -> Iterable[Line]:
     for line in lines[:MAX_DIFF_LINES]:
         yield [(line, _diff_ink(line))]
     if len(lines) > MAX_DIFF_LINES:
-        yield [(f"… {len(lines) - MAX_DIFF_LINES:,} more lines: enter on the row opens the attempt", "muted")]
+        yield [(f"… {counted(len(lines) - MAX_DIFF_LINES, 'more line')}: enter on the row opens the attempt", "muted")]
 
 
 def _diff_ink(line: str) -> str:

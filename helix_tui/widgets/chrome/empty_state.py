@@ -14,7 +14,7 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.widgets.base.line import Line, ascii_only, palette_of, to_strip, width_of, wrap_spans
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def empty_state(snapshot: Snapshot) -> list[Line] | None:
     lines: list[Line] = [[("The queue is empty.", "text bold")], [], [(file, "muted")], []]
     if tracker.dropped:
         count = len(tracker.dropped)
-        lines[0] = [(f"None of the {count:,} lines of the tracker can be read.", "error bold")]
+        lines[0] = [(f"None of the {counted(count, 'line')} of the tracker can be read.", "error bold")]
         lines.append([("!", "running"), ("  lists them with the reason for each", "muted")])
     lines += [
         [("N", "running"), ("  creates the first bead, checked as you type", "muted")],

@@ -20,7 +20,7 @@ from helix_tui.core.ask.sessions.envelope import (
     walk_belongs_to_answer,
     what_would_decide,
 )
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import NS, format_age
 from helix_tui.widgets.base.line import Line, Span, rule, spread
 from helix_tui.widgets.base.row_source import KeyedRows
@@ -102,7 +102,7 @@ def _head(document: Document) -> Iterator[Para]:
     title, *rest = clean_block(document.get("question"), 4_000).split("\n")
     yield Para("question", ((title, "text bold"),))
     if any(line.strip() for line in rest):
-        yield Para("question more", ((f"… {len(rest)} more lines of the question", "muted"),))
+        yield Para("question more", ((f"… {counted(len(rest), 'more line')} of the question", "muted"),))
     follows = clean_line((document.get("follows") or {}).get("question"), 200)
     if follows:
         yield Para("follows", ((f"↳ follows: {follows}", "muted"),), hang=2)
@@ -183,7 +183,7 @@ def _sources(document: Document) -> Iterator[Para]:
             file = one.file if one.kind == "file" else ""
             yield from code_paras(f"source {one.number}", one.lines, file, one.start if file else 0, indent=4)
         if one.more:
-            yield Para(f"more {one.number}", ((f"    … {one.more} more lines", "muted"),))
+            yield Para(f"more {one.number}", ((f"    … {counted(one.more, 'more line')}", "muted"),))
 
 
 def _not_found(document: Document) -> Iterator[Para]:
@@ -254,7 +254,7 @@ def _model(document: Document) -> Iterator[Para]:
         yield Para("model", ((_model_line(document, model), "muted"),))
     if "answer_without_model" in document:
         left_out = len(model.get("left_out") or ())
-        said = f"{left_out} of its claims left out: not in what they cite · " if left_out else ""
+        said = f"{counted(left_out, 'claim')} left out: not in what is cited · " if left_out else ""
         yield Para("model compared", ((f"{said}“compare” has the answer without it", "muted"),), hang=2)
 
 
@@ -318,7 +318,7 @@ def _span_lines(place: int, one: Mapping[str, Any]) -> Iterator[Para]:
         key = open_key(file, number, f"line {place}")
         yield Para(key, ((f"{number:>6}  ", "edge"), *spans), wrap=_wrap_of(file), hang=8)
     if len(lines) > MAX_LINES:
-        more = f"        … {len(lines) - MAX_LINES} more lines"
+        more = f"        … {counted(len(lines) - MAX_LINES, 'more line')}"
         yield Para(f"more {place}", ((more, "muted"),))
     yield Para(f"gap {place}")
 
@@ -395,7 +395,7 @@ def step_paras(step: Mapping[str, Any]) -> Iterator[Para]:
         (
             (f"{number} ", "running"),
             (f"{action}  ", "text bold"),
-            (f"+{step.get('spansAdded', 0)} spans, {step.get('slotCoverage', 0):.0%} of slots", "text"),
+            (f"+{counted(step.get('spansAdded', 0), 'span')}, {step.get('slotCoverage', 0):.0%} of slots", "text"),
         ),
         (*_flag("docs", step.get("docCoverageOk")), *_flag("evidence", step.get("evidenceOk")),
          (f" {step.get('confidence', 0):.2f}", "muted")),
@@ -436,7 +436,7 @@ def _chain(document: Document) -> Iterator[Para]:
     links = document.get("code_alignment_chain") or ()
     if not links:
         return
-    yield section("documents to code", f"+{document.get('code_spans_added', 0)} spans")
+    yield section("documents to code", f"+{counted(document.get('code_spans_added', 0), 'span')}")
     for number, link in enumerate(links):
         symbol, definition = clean_line(link.get("symbol"), 80), clean_line(link.get("definition"), 160)
         tail = [f"used {clean_line(link['use'], 120)}"] if link.get("use") else []

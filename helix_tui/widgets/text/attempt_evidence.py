@@ -284,7 +284,7 @@ def _text(key: str, text: str) -> Iterator[Para]:
     lines = text.strip("\n").split("\n")
     yield from block(key, "\n".join(lines[:MAX_LINES]))
     if len(lines) > MAX_LINES:
-        yield Para(f"{key} more", ((f"… {len(lines) - MAX_LINES:,} more lines, see raw", "attention"),))
+        yield Para(f"{key} more", ((f"… {counted(len(lines) - MAX_LINES, 'more line')}, see raw", "attention"),))
 
 
 def _verdict_ink(verdict: str) -> str:
@@ -350,7 +350,7 @@ def _changed(diff: DiffFacts | None) -> Iterator[Para]:
         right = counts_of(file.added, file.removed) if file.verb != "binary" else ()
         yield Para(f"diff:{number}", ((file.path, "text"), *verb), right, opens=True, hang=2)
     if len(files) > MAX_FILES:
-        yield Para("diff more", ((f"… {len(files) - MAX_FILES:,} more files, see diff", "muted"),))
+        yield Para("diff more", ((f"… {counted(len(files) - MAX_FILES, 'more file')}, see diff", "muted"),))
 
 
 def _facts(run: Run, now: int) -> Iterator[Para]:
@@ -528,7 +528,7 @@ def _files(facts: ComparisonFacts, half: int) -> Iterator[Para]:
         yield Para(f"file {path}", ((path, "text"),), wrap="no")
         yield from _row(f"counts {path}", "", counts, half, ("muted", "muted" if counts[0] == counts[1] else "text"))
     if len(paths) > MAX_COMPARED:
-        yield Para("files more", ((f"… {len(paths) - MAX_COMPARED:,} more files", "muted"),))
+        yield Para("files more", ((f"… {counted(len(paths) - MAX_COMPARED, 'more file')}", "muted"),))
 
 
 def _counts(file: FileDiff | None) -> str:

@@ -341,7 +341,7 @@ def _wrapped(line: DiffLine, width: int, *, old: bool) -> list[Line]:
     ink = PLAIN_INKS[line.kind]
     spans = line.spans or ((line.text, ink),)
     if len(line.text) > LONG_LINE:
-        spans = ((f"{line.text[:LONG_LINE]}… {len(line.text) - LONG_LINE:,} more characters", ink),)
+        spans = ((f"{line.text[:LONG_LINE]}… {counted(len(line.text) - LONG_LINE, 'more character')}", ink),)
     lead: tuple[Span, ...] = ((f"{number or '':>5} ", "edge"), (f"{mark} ", ink))
     return list(wrap_spans((*lead, *spans), width, 8, words=False))
 
@@ -516,7 +516,7 @@ def _by_folder(files: Sequence[FileDiff], width: int) -> Iterator[Para]:
         spans = ((f" {letter} ", ink), (short_path(name, max(8, width - 4 - width_of(right))), "text"))
         yield Para(f"{LISTED}{number}", spans, right, wrap="no", opens=True)
     if len(files) > MAX_LISTED:
-        yield Para("list more", ((f"   … {len(files) - MAX_LISTED:,} more files", "muted"),))
+        yield Para("list more", ((f"   … {counted(len(files) - MAX_LISTED, 'more file')}", "muted"),))
 
 
 def tail_of(path: str, width: int) -> str:
@@ -548,7 +548,7 @@ def _file_list(files: Sequence[FileDiff], width: int) -> Iterator[Para]:
         spans = ((f"  {letter} ", ink), (path, "text"))
         yield Para(f"{LISTED}{number}", spans, right, wrap="no", opens=True)
     if len(files) > MAX_LISTED:
-        yield Para("list more", ((f"    … {len(files) - MAX_LISTED:,} more files", "muted"),))
+        yield Para("list more", ((f"    … {counted(len(files) - MAX_LISTED, 'more file')}", "muted"),))
 
 
 def _bar(file: FileDiff, most: int) -> tuple[Span, ...]:
@@ -577,7 +577,7 @@ def _file_lines(place: int, file: FileDiff, width: int, command: str) -> Iterato
     beyond = len(file.lines) - MAX_LINES
     if beyond > 0:
         where = f"; {command} shows all" if command else ""
-        yield Para(f"{place}:more", ((f"… {beyond:,} more lines{where}", "attention"),))
+        yield Para(f"{place}:more", ((f"… {counted(beyond, 'more line')}{where}", "attention"),))
 
 
 def _diff_line(key: str, line: DiffLine, width: int) -> Para:
@@ -589,7 +589,7 @@ def _diff_line(key: str, line: DiffLine, width: int) -> Para:
         return Para(key, ((" " * len(gutter) + text, ink),), wrap="no")
     spans: tuple[Span, ...] = line.spans or ((text, ink),)
     if len(text) > LONG_LINE:
-        spans = ((f"{text[:LONG_LINE]}… {len(text) - LONG_LINE:,} more characters", ink),)
+        spans = ((f"{text[:LONG_LINE]}… {counted(len(text) - LONG_LINE, 'more character')}", ink),)
     mark = "−" if line.kind == "-" else line.kind
     return Para(key, ((gutter, "edge"), (f"{mark} ", ink), *spans), wrap="cells", hang=len(gutter) + 2)
 

@@ -12,7 +12,7 @@ from html import unescape
 
 from msgspec import Struct
 
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.widgets.base.line import Span
 from helix_tui.widgets.text.pane import FoldPane, Para, prose
 
@@ -120,7 +120,7 @@ class PromptPane(FoldPane):
                 continue
             folded, lines = self.is_folded(key), part.text.count("\n") + 1
             mark: Span = ("▸ " if folded else "▾ ", "running")
-            right: tuple[Span, ...] = ((f"{lines:,} lines", "muted"),)
+            right: tuple[Span, ...] = ((f"{counted(lines, 'line')}", "muted"),)
             yield Para(key, (mark, (part.name, "edge bold"), *about), right, landmark=True, opens=True)
             if not folded:
                 for number, line in enumerate(prose(part.text, max(16, width - 2))):

@@ -17,6 +17,7 @@ from rich.cells import cell_len, set_cell_size
 
 from helix_tui.core.ddx.attempts.evidence import EvidenceFile
 from helix_tui.core.ddx.runs.transcript import Event
+from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import clock_time
 from helix_tui.widgets.base.line import Line, Span, cut, spread, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
@@ -489,7 +490,7 @@ def content_paras(name: str, lines: Sequence[str]) -> Iterator[Para]:
     for number, line in enumerate(lines[:MAX_LINES]):
         yield Para(f"{name}\t{number}", (("  ", "text"), (line, "text")), wrap="cells", hang=2)
     if len(lines) > MAX_LINES:
-        yield Para(f"{name}\tmore", ((f"  … {len(lines) - MAX_LINES:,} more lines", "attention"),))
+        yield Para(f"{name}\tmore", ((f"  … {counted(len(lines) - MAX_LINES, 'more line')}", "attention"),))
 
 
 def short_path(name: str, width: int) -> str:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ask.records import Definition, Document, Heading, NodeEvidence, Tree, TreeNode
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 
 MAX_NODES = 5_000
 MAX_UNKNOWN = 6
@@ -267,7 +267,7 @@ def _problems(tree: Mapping[str, Any], rows: list[Any], read: ReadFile) -> Itera
         else:
             nodes[name] = row
     if len(rows) > MAX_NODES:
-        yield TreeProblem("", f"{len(rows):,} nodes: the first {MAX_NODES:,} are read")
+        yield TreeProblem("", f"{counted(len(rows), 'node')}: the first {MAX_NODES:,} are read")
     root = tree.get("rootId")
     if root is not None and not _names(root, nodes):
         yield TreeProblem("", f"rootId {root!r} names no node")

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from helix_tui.core.ask.records import Heading, Library, RankedFile, SearchResult, Span, SpanKey, text_hash
 from helix_tui.core.ask.retrieval.question import Question, Slot, covers, terms_in
 from helix_tui.core.ask.retrieval.trees import Match, Policy, matching_trees
+from helix_tui.core.ground.text import counted
 
 Via = Literal[
     "docs",
@@ -530,7 +531,7 @@ class Controller:
 
     def _few_documents(self) -> str:
         found, wanted = len(self.result.pool.docs()), self._policy.min_doc_span_count
-        return f"{found} of {wanted} passages of documents" if found else "no document mentions it"
+        return f"{found} of {counted(wanted, 'passage')} of documents" if found else "no document mentions it"
 
     def _stop(self, stop: StopReason, detail: str) -> tuple[None, str]:
         self.result.stop, self.result.detail = stop, detail

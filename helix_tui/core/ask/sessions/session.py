@@ -50,7 +50,7 @@ from helix_tui.core.ask.retrieval.search import Controller, Pool, Retrieval, Ret
 from helix_tui.core.ask.retrieval.senses import Alignment, Ambiguity, align, concepts_in, prefer, resolve
 from helix_tui.core.ask.retrieval.subject import QuestionSubject, read_subject
 from helix_tui.core.ask.retrieval.trees import Depth, Policy, WalkNode, place_of, walk
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_block, clean_line, counted
 
 MAX_KEPT = 8
 """Maximum passages kept of the previous run, its best first."""
@@ -258,7 +258,7 @@ class _Asking:
         held = kept_evidence(library, self._earlier) if self._earlier is not None else []
         self._kept = len(held)
         if held:
-            self._tell(News("retrieve", f"kept {len(held)} sources of the question before"))
+            self._tell(News("retrieve", f"kept {counted(len(held), 'source')} of the question before"))
         # the loop starts with the still valid evidence of the previous question
         retrieval = Controller(
             searcher,
@@ -291,8 +291,10 @@ class _Asking:
         self._timed("senses")
         pool, alignment = align(library, retrieval.pool, policy, len(retrieval.steps) + 1)
         if alignment.extracted:
-            words = f"{len(alignment.extracted)} symbols in documents, {len(alignment.resolved)} defined here"
-            self._tell(News("align", f"{words}, +{alignment.added} spans of code"))
+            words = (
+                f"{counted(len(alignment.extracted), 'symbol')} in documents, {len(alignment.resolved)} defined here"
+            )
+            self._tell(News("align", f"{words}, +{counted(alignment.added, 'span')} of code"))
         self._timed("align")
         pool, passages = self._passages(searcher, pool, found, len(retrieval.steps) + 1)
         self._timed("passages")
@@ -302,7 +304,9 @@ class _Asking:
         passages = [one for one in passages if one.span.key not in unwanted]
         compaction = compact(pool.ordered, slots, policy, unwanted, [one.span.key for one in passages])
         size = sum(len(one.entry.span.text.encode("utf-8", "replace")) for one in compaction.kept)
-        self._tell(News("compact", f"{len(pool.entries)} → {len(compaction.kept)} spans, {size / 1000:.1f} kB"))
+        self._tell(
+            News("compact", f"{len(pool.entries)} → {counted(len(compaction.kept), 'span')}, {size / 1000:.1f} kB")
+        )
         self._timed("compact")
         return self._answered(slots, searcher, retrieval, pool, ambiguity, alignment, compaction, passages)
 
@@ -557,7 +561,7 @@ def said_of(step: RetrievalStep) -> str:
     """Describe an iteration in one line."""
     slots = f"{step.slot_coverage:.0%} of slots"
     more = f", open: {', '.join(step.missing_slots[:3])}" if step.missing_slots else ""
-    return f"{step.action.replace('_', ' ')}: +{step.spans_added} spans, {slots}{more}"
+    return f"{step.action.replace('_', ' ')}: +{counted(step.spans_added, 'span')}, {slots}{more}"
 
 
 def said_of_senses(ambiguity: Ambiguity) -> str:

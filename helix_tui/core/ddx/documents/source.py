@@ -33,7 +33,7 @@ from helix_tui.core.ddx.documents.graph import (
 from helix_tui.core.ddx.files import Stamps, settled
 from helix_tui.core.ddx.git_state import git_records
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS, format_instant, parse_instant
 
 Source = Literal["ddx", "files"]
@@ -409,7 +409,7 @@ def _differences(ours: DocumentGraph, theirs: _Answers) -> Iterator[str]:
     if {each.id: each.reasons for each in ours.stale()} != {each.id: each.reasons for each in theirs.stale}:
         yield "other documents are stale for ddx"
     if ours.issues != theirs.issues:
-        yield f"{len(ours.issues)} issues here, {len(theirs.issues)} for ddx"
+        yield f"{counted(len(ours.issues), 'issue')} here, {len(theirs.issues)} for ddx"
 
 
 def _written(bead: Bead) -> int | None:

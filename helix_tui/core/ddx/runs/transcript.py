@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.files import MAX_POLL, Folder, LineTail, decode_object, read_bytes, stamp_of
 from helix_tui.core.ground.recent import Recent
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import NS, parse_instant
 
 Kind = Literal["tool", "result", "text", "thinking", "route", "session", "error", "other"]
@@ -243,7 +243,7 @@ def _routing(data: dict[str, Any]) -> dict[str, Any]:
 
 def _llm_request(data: dict[str, Any]) -> dict[str, Any]:
     messages = data.get("messages")
-    count = f" of {len(messages)} messages" if isinstance(messages, list) else ""
+    count = f" of {counted(len(messages), 'message')}" if isinstance(messages, list) else ""
     return {"kind": "thinking", "phase": "thinking", "summary": f"model request{count}"}
 
 

@@ -20,7 +20,7 @@ from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.names import MADE_PROMPT
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import AttemptFolder, Project, find_project, text_of
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import NS, format_instant, now_ns
 from helix_tui.core.memory import Injection, MemoryStore
 from helix_tui.core.memory.injection import line, without_block
@@ -102,7 +102,7 @@ def _session_start(hook_message: HookMessage, place: AgentPlace, memory: MemoryS
     mode = "searched by meaning" if health.mode == "semantic" else "searched by keywords only"
     kinds = ", ".join(f"{each.count} {kind}" for kind, each in health.by_type.items() if each.count)
     lines = [
-        f"helix memory of {place.project.name}: {health.total} memories"
+        f"helix memory of {place.project.name}: {counted(health.total, 'memory', 'memories')}"
         + (f" ({kinds}), {health.with_verified_feedback} with verified outcomes, {mode}." if health.total else ".")
     ]
     recurring = [line(each) for each in memory.list(type="systemic") if not each.withheld][:_SYSTEMIC_SHOWN]

@@ -21,7 +21,7 @@ from helix_tui.core.ddx.documents.source import DocumentChange, Documents, Gover
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import midnight
 from helix_tui.core.supervision.decide.facts import Facts, gather_facts
 from helix_tui.core.supervision.decide.verdict import NextVerdict, VerdictReason, command_for, decide
@@ -274,7 +274,8 @@ def facts_text(facts: Facts, verdict: NextVerdict, about: str = "") -> str:
 
 def documents_text(documents: Documents, about: str, queue: Queue) -> list[str]:
     """The document graph for a prompt: counts, and the dependencies of the document in question."""
-    counts = f"{len(documents.all)} documents, {len(documents.stale)} stale, {len(documents.graph.issues)} issues"
+    issues = counted(len(documents.graph.issues), "issue")
+    counts = f"{counted(len(documents.all), 'document')}, {len(documents.stale)} stale, {issues}"
     who = "ddx" if documents.source == "ddx" else "their own frontmatter"
     verbs = "`helix-tui doc graph|show|deps|dependents|stale|audit|changed|search`"
     return [f"Document graph, by {who}: {counts}; {verbs}", *documents.brief(about, queue.beads.values())]

@@ -15,7 +15,7 @@ from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.ddx.documents.source import DocumentChange
 from helix_tui.core.editing.steps import called, named
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.decide.facts import Facts
 from helix_tui.core.supervision.signals.drift import STALE
@@ -381,5 +381,5 @@ def _changed_documents(changes: Sequence[DocumentChange]) -> Iterable[VerdictRea
         yield VerdictReason("document_changed", "; ".join(parts), (change.document.id, *change.beads))
     rest = changes[MAX_CHANGES:]
     if rest:
-        detail = f"{len(rest)} more documents changed: helix-tui doc changed"
+        detail = f"{counted(len(rest), 'more document')} changed: helix-tui doc changed"
         yield VerdictReason("document_changed", detail, tuple(change.document.id for change in rest))

@@ -22,6 +22,7 @@ from helix_tui.core.editing import operations
 from helix_tui.core.editing.steps import called, named
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project, read_end
+from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.loop.epic_focus import inject
 from helix_tui.core.supervision.loop.work import LoopWork, Stop, Stopped
@@ -252,7 +253,9 @@ class Booking:
         if bead is None or bead.issue_type == "epic" or len(children) < 2 or injection.supervisory(bead):
             return
         name = called(result.bead_id)
-        self.work.teller.always(f"promoting {name} to epic (agent created {len(children)} children)")
+        self.work.teller.always(
+            f"promoting {name} to epic (agent created {counted(len(children), 'child', 'children')})"
+        )
         self.work.change([operations.SetFields(result.bead_id, {"type": "epic"})], f"promote {name} to epic")
         after = self.work.look().queue.beads.get(result.bead_id)
         if after is None or after.issue_type != "epic":

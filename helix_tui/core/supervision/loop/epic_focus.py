@@ -16,7 +16,7 @@ from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.editing.journal import PASSING
 from helix_tui.core.editing.steps import Conflict, OperationRefused, Overlay, called, named
 from helix_tui.core.editing.undo import Unreadable
-from helix_tui.core.ground.text import CONTEXT_BEGIN, with_context
+from helix_tui.core.ground.text import CONTEXT_BEGIN, counted, with_context
 from helix_tui.core.supervision.loop.work import LoopWork
 from helix_tui.core.supervision.signals.focus import (
     FOR_DECISION,
@@ -180,7 +180,7 @@ class Curating:
             return
         if not asked and len(planned.steps) > MAX_HELD:
             self.work.teller.always(
-                f"no focus on {called(epic)}: it would hold back {len(planned.steps)} beads, each by a "
+                f"no focus on {called(epic)}: it would hold back {counted(len(planned.steps), 'bead')}, each by a "
                 "command of its own; "
                 f"helix-tui focus {called(epic)} does it all the same"
             )

@@ -22,6 +22,7 @@ from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
 from helix_tui.core.editing.steps import OperationRefused, called, named
 from helix_tui.core.ground.process import Finished, born_at
+from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import clock_time, format_instant
 from helix_tui.core.supervision.decide.stuck import find_stuck, report_lines
 from helix_tui.core.supervision.decide.verdict import NextVerdict, decide
@@ -188,7 +189,7 @@ class Loop:
         batch, queue = self.work.options.batch, queue_state.queue
         going = ("ready", "running", "claimed")
         if batch and not any(each in queue.beads and queue.state(each) in going for each in batch):
-            raise Stopped(Stop("batch_done", f"{len(batch)} beads in the batch"))
+            raise Stopped(Stop("batch_done", f"{counted(len(batch), 'bead')} in the batch"))
 
     def _forced(self, queue_state: QueueState) -> NextVerdict | None:
         """An answer that the facts force although something is ready: drift, or a question that stops everything. Beads

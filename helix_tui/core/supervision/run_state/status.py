@@ -24,7 +24,7 @@ from helix_tui.core.beads.tracker import only_archived, read_archive
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project, read_end
-from helix_tui.core.ground.text import clean_block, clean_line, clean_words
+from helix_tui.core.ground.text import clean_block, clean_line, clean_words, counted
 from helix_tui.core.ground.time import NS, clock_time, format_instant, parse_instant
 from helix_tui.core.supervision.run_state.state import (
     PHASES,
@@ -297,7 +297,7 @@ def _clipped(text: str) -> str:
         return text
     head, tail = text[: MAX_LOG_CHARS // 2], text[-MAX_LOG_CHARS // 2 :]
     left_out = len(text) - len(head) - len(tail)
-    return f"{head}\n… {left_out:,} characters are left out here …\n{tail}"
+    return f"{head}\n… {counted(left_out, 'character')} left out here …\n{tail}"
 
 
 def said_lines(text: str) -> list[str]:

@@ -23,6 +23,7 @@ from helix_tui.core.ddx.runs.running import LeftClaim, Run
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.operations.lifecycle import add_unclaim
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
+from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import NS, clock_time, format_span
 
 THRESHOLD_S = 7200
@@ -168,7 +169,7 @@ def release_title(orphans: Sequence[Orphan]) -> str:
     """What releasing some claims is called; a single bead is named."""
     if len(orphans) == 1:
         return f"release the stale claim on {called(orphans[0].bead_id)}"
-    return f"release the stale claims on {len(orphans):,} beads"
+    return f"release the stale claims on {counted(len(orphans), 'bead')}"
 
 
 def plan_release(wanted: Sequence[Orphan]) -> Callable[[PlanBuilder, QueueState], None]:
