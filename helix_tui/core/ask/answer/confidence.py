@@ -148,6 +148,7 @@ def kind_of_answer(
     two_things: bool = False,
     turned_by: Sequence[str] = (),
     one_word: bool = False,
+    of_little_meaning: bool = False,
     agreed: float = AGREED,
 ) -> AnswerKind:
     """The label of an answer from its passages; bench/ask.md gives how often each is right.
@@ -158,14 +159,17 @@ def kind_of_answer(
         two_things: whether the question asks for something else too.
         turned_by: words that change the meaning of the question.
         one_word: whether its subject has at most one word of full weight, and no name.
+        of_little_meaning: whether its subject has no word of full weight, and no name.
         agreed: the `agreement` of the passages with the ranking of files.
     """
     telling = [one for one in passages if not one.tests][:MOST_TELLING]
     if not telling or max(one.together for one in telling) < LEAST:
         return "not found"
-    # the next three rules only lower the label: they come before a decisive score
+    # the next four rules only lower the label: they come before a decisive score
     quoted = " ".join(one.text for one in telling).lower()
     if not all(re.search(rf"\b{re.escape(word)}\b", quoted) for word in turned_by):
+        return "evidence found"
+    if of_little_meaning:
         return "evidence found"
     if two_things and max(one.together for one in telling) < BOTH:
         return "evidence found"

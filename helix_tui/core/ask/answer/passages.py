@@ -19,9 +19,11 @@ from msgspec.structs import replace
 
 from helix_tui.core.ask.answer.branches import Branch, branches_for, test_of
 from helix_tui.core.ask.answer.sentences import (
+    around_quote,
     cut_code,
     cut_document,
     imports_in,
+    items_in,
     section_around,
     sentences_of,
     with_lead,
@@ -69,12 +71,12 @@ FARTHER = 0.5
 
 _COMMENT = " \t#/*;\"'-"
 """Characters before the first word of a comment or docstring."""
-_ITEM = re.compile(r"\s*(?:\||[-+•]\s|\*\s+\S.*[*`_]|\d+[.)]\s)")
-"""A table row or list item. A star starts an item only if the line has further markup: comments have stars too."""
 _NUMBER = re.compile(r"\d")
 _CONSTANT = re.compile(
-    r"\b(?:_?[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|_?[A-Z]{3,}|(?:k|[dD]efault|[mM]ax(?:imum)?|[mM]in(?:imum)?)[A-Z]\w+)\b"
+    r"\b(?:_?[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|_?[A-Z]{3,}|(?:k|[dD]efault|[mM]ax(?:imum)?|[mM]in(?:imum)?)[A-Z]\w+"
+    r"|[A-Za-z]+[a-z][A-Z]\w+)\b"
 )
+_VALUES = ("constant", "field")
 _COUNTS = re.compile(r"\bhow\b", re.IGNORECASE)
 _LITERAL = re.compile(r"=.*(?:\d|[\"'`])")
 
@@ -272,18 +274,30 @@ def _with_constants(library: Library, passages: Sequence[Passage], wording: Word
         span = _constant(library, name, _NUMBER if _COUNTS.search(wording.subject.text) else _LITERAL)
         own = wording.in_text(span.text) if span is not None else {}
         # what is called otherwise is another value of the same place
-        if span is not None and own and not any(_overlap(one.span, span) for one in quoted):
+        if span is not None and own and not any(_quotes(one, span) for one in quoted):
             one = _judge(library, span, 0, wording, 0.0)
             share = wording.covered(union((words, own)))
             found.append(replace(one, span=span, line=span.start, score=round(share, 6), found=(0, 0)))
     constants = _in_order(one for one in found if one.score >= LEAST_OF_CONSTANT)[:MOST_CONSTANTS]
+    for at, one in enumerate(quoted):
+        for span in (other.span for other in constants if _overlap(other.span, one.span)):
+            # beside the quote already: the quote begins or ends with it
+            first, last = min(one.lines[0], span.start), max(one.lines[1], span.end)
+            if last - first - (one.lines[1] - one.lines[0]) <= WINDOW:
+                quoted[at] = one = replace(one, cut=(first, last))
+    constants = [one for one in constants if not any(_quotes(other, one.span) for other in quoted)]
     rest = [one for one in rest if not any(_overlap(one.span, other.span) for other in constants)]
     return [*quoted, *constants, *rest]
 
 
+def _quotes(one: Passage, span: Span) -> bool:
+    """Whether the first line of a span is among the lines that a passage quotes."""
+    return one.span.file == span.file and one.lines[0] <= span.start <= one.lines[1]
+
+
 def _constant(library: Library, name: str, literal: re.Pattern[str]) -> Span | None:
     """The one definition of a constant, if it is a short one with a literal value."""
-    defined = [one for one in library.definitions(name) if one.role in ("source", "config")]
+    defined = [one for one in library.definitions(name) if one.role in ("source", "config") and one.kind in _VALUES]
     if len(defined) != 1 or defined[0].end - defined[0].start >= MOST_LINES_OF_CONSTANT:
         return None
     span = library.span_at(defined[0].file, defined[0].start, defined[0].end)
@@ -314,7 +328,7 @@ def _as_found(library: Library, passages: Sequence[Passage]) -> Iterator[Passage
         others = [other for other in (*taken, *(other.span for other in passages[at + 1 :])) if other.file == span.file]
         start = max([min(start, span.start), *(other.end + 1 for other in others if other.end < span.start)])
         end = min([max(end, span.end), *(other.start - 1 for other in others if other.start > span.end)])
-        start, end = _around_quote((span.start, span.end), (start, end), MOST_WHOLE_LINES)
+        start, end = around_quote((span.start, span.end), (start, end), MOST_WHOLE_LINES)
         if one.found[0] and not one.tests and (start, end) != (span.start, span.end):
             found = library.span_at(span.file, start, end)
             if found is not None:
@@ -322,14 +336,6 @@ def _as_found(library: Library, passages: Sequence[Passage]) -> Iterator[Passage
                 one = replace(one, span=whole, cut=(span.start, span.end))
         taken.append(one.span)
         yield one
-
-
-def _around_quote(quote: tuple[int, int], found: tuple[int, int], most: int) -> tuple[int, int]:
-    """The lines of ``found`` that are next to a quote, ``most`` with its own: as many before as after if possible."""
-    before, after = quote[0] - found[0], found[1] - quote[1]
-    room = max(0, most - (quote[1] - quote[0] + 1))
-    first = min(before, max(room // 2, room - after))
-    return quote[0] - first, quote[1] + min(after, room - first)
 
 
 def _whole_of(library: Library, span: Span) -> Span | None:
@@ -405,11 +411,12 @@ def _found(library: Library, wording: Wording) -> list[Span]:
     and in the documents, each once with its best score.
     """
     subject = wording.subject
-    alone = " ".join(one.word for one in subject.words if one.weight == 1)
+    alone = " ".join(one.word for one in subject.words if one.weight == 1 and not one.means)
     found: dict[tuple[str, int, int], Span] = {}
     searches = [library.search(subject.text, spans=SPANS, per_file=SPANS_OF_A_FILE)]
-    if alone and subject.asks != "task":
-        searches.append(library.search(alone, spans=SUBJECT_SPANS, per_file=SPANS_OF_A_FILE))
+    if subject.asks != "task":
+        if alone:
+            searches.append(library.search(alone, spans=SUBJECT_SPANS, per_file=SPANS_OF_A_FILE))
         if wording.alike:
             other = f"{alone} {' '.join(wording.alike)}"
             searches.append(library.search(other, spans=SUBJECT_SPANS, per_file=SPANS_OF_A_FILE))
@@ -436,7 +443,7 @@ def _nearest(span: Span, wording: Wording, standing: float) -> tuple[float, int]
     form, direct = _form(wording.subject.asks), wording.subject.direct if span.role == "doc" else None
     formed = [bool(form and form.search(line[:LONG_LINE])) for line in lines]
     sets = [_bonus(line, direct) for line in lines]
-    items = _items_in(lines)
+    items = items_in(lines)
     best, begin = -1.0, 0
     for at in range(max(1, len(lines) - WINDOW + 1)):
         window = said[at : at + WINDOW]
@@ -493,7 +500,7 @@ def _judge(library: Library, found: Span, at: int, wording: Wording, near: float
     said = _said_by(lines, span, wording)
     each = [wording.covered(one) for one in said]
     best = max(range(len(lines)), key=lambda number: (each[number], -number))
-    around, items = _around(span, wording), _items_in(lines)
+    around, items = _around(span, wording), items_in(lines)
     together = max(
         wording.covered(
             union((_said_together(said[first : first + WINDOW], items[first : first + WINDOW], wording), around))
@@ -574,11 +581,6 @@ def _distinct(ordered: Iterable[Passage]) -> Iterator[Passage]:
         yield one
         if len(taken) >= MOST_PASSAGES:
             return
-
-
-def _items_in(lines: Sequence[str]) -> list[bool]:
-    """Whether each line begins a row or an item; asked once for a span, whose windows overlap."""
-    return [_ITEM.match(line) is not None for line in lines]
 
 
 def _said_together(said: Sequence[Mapping[int, float]], items: Sequence[bool], wording: Wording) -> dict[int, float]:

@@ -391,3 +391,20 @@ def plain(text: str) -> str:
     if len(text) > MOST_CHARS:
         text = text[:MOST_CHARS].rpartition(" ")[0] + " …"
     return text
+
+
+def around_quote(quote: tuple[int, int], found: tuple[int, int], most: int) -> tuple[int, int]:
+    """The lines of ``found`` that are next to a quote, ``most`` with its own: as many before as after if possible."""
+    before, after = quote[0] - found[0], found[1] - quote[1]
+    room = max(0, most - (quote[1] - quote[0] + 1))
+    first = min(before, max(room // 2, room - after))
+    return quote[0] - first, quote[1] + min(after, room - first)
+
+
+_ROW_OR_ITEM = re.compile(r"\s*(?:\||[-+•]\s|\*\s+\S.*[*`_]|\d+[.)]\s)")
+"""A table row or list item. A star starts an item only if the line has further markup: comments have stars too."""
+
+
+def items_in(lines: Sequence[str]) -> list[bool]:
+    """Whether each line begins a row or an item; asked once for a span, whose windows overlap."""
+    return [_ROW_OR_ITEM.match(line) is not None for line in lines]

@@ -21,6 +21,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from helix_tui.core.ask.retrieval.phrases import meanings_in, without_idioms
 from helix_tui.core.ask.retrieval.question import ASKING_ONLY, FOLLOWS, LONG_WORDS, MOST_CHARS, names_in
 from helix_tui.core.ask.tokens import STOP_WORDS, parts, stem, terms_of
 from helix_tui.core.embedding.word_vectors import near
@@ -117,6 +118,7 @@ _CLAUSE = re.compile(r"(?<=[.!?])\s+|\n")
 
 _ASKS_FOR = re.compile(r"\basks?\b(?=(?: \w+){0,3} for\b)|^define\b", re.IGNORECASE)
 """A request ("if I ask a shop for bread", "Define a bead"), whose verb is removed; "ask the user" is an action."""
+_WHICH = re.compile(r"\b(?:which|what) (\w+)")
 _TURNING = re.compile(r"\b(?:again|without|although|except)\b")
 """Words that change a question's meaning: "sent again", "without the embedded ones". Over all sets of bench/ask.md, 6
 answers would be labelled "answered" without such a word in them; 4 of them are right.
@@ -142,6 +144,8 @@ class SubjectWord(Struct, frozen=True):
     """1, or `LIGHT` for a word that matters less."""
     place: int
     """Its position among the words of the question: neighbours may be one name in code."""
+    means: tuple[str, ...] = ()
+    """What code calls a verb with a particle; its own word is then of little meaning."""
 
 
 class QuestionSubject(Struct, frozen=True, dict=True):
@@ -162,6 +166,11 @@ class QuestionSubject(Struct, frozen=True, dict=True):
     def one_word(self) -> bool:
         """Whether the subject has at most one word of full weight, and the question no name."""
         return not self.names and sum(one.weight == 1 for one in self.words) <= 1
+
+    @cached_property
+    def of_little_meaning(self) -> bool:
+        """Whether no word of the subject has full weight: they are in any place of a program."""
+        return not self.names and all(one.weight < 1 for one in self.words)
 
     @cached_property
     def turned_by(self) -> tuple[str, ...]:
@@ -218,7 +227,7 @@ def read_subject(text: str) -> QuestionSubject:
     head = _question_of(asked)
     asks = _asks(head)
     names = tuple(names_in(text))
-    words = _words_of(asked if asks == "task" else head, names)
+    words = _words_of(asked if asks == "task" else head, names, asks)
     return QuestionSubject(text, asks, _with_earlier_words(words, before, names), names)
 
 
@@ -235,7 +244,7 @@ def _with_earlier_words(
         first = max((one.place for one in words), default=-2) + 2
         words += tuple(
             replace(one, weight=LIGHT if one.word.endswith("ed") else one.weight, place=first + one.place)
-            for one in _words_of(_question_of(question), names)
+            for one in _words_of(_question_of(question), names, _asks(_question_of(question)))
             if one.term not in known
         )
     return words
@@ -259,20 +268,26 @@ def _asks(head: str) -> Asks:
     return "what is" if len(lowered.split()) <= 4 or "?" in head else "task"
 
 
-def _words_of(head: str, names: tuple[str, ...]) -> tuple[SubjectWord, ...]:
+def _words_of(head: str, names: tuple[str, ...], asks: Asks) -> tuple[SubjectWord, ...]:
     """The words of the subject: without stop words and words that only ask; each stem once."""
     parts_of_names = {part for name in names for part in (*parts(name), name.lower())}
     found: dict[str, SubjectWord] = {}
     framed: dict[str, SubjectWord] = {}
+    head = without_idioms(head)
+    meant = meanings_in(head, asks)
     for place, (word, term) in enumerate(_pieces(_ASKS_FOR.sub("", head))):
         # in `use_cache`, "use" is part of the subject; alone it only asks
         coded = word in parts_of_names
         if word in STOP_WORDS and not coded:
             continue
-        light = not coded and (word in _LIGHT_WORDS or (word.endswith("ly") and len(word) > 4))
-        one = SubjectWord(word, term, LIGHT if light else 1.0, place)
+        means, weighs = ((), False) if coded else meant.get(word, ((), False))
+        light = not (coded or weighs) and (means or word in _LIGHT_WORDS or (word.endswith("ly") and len(word) > 4))
+        one = SubjectWord(word, term, LIGHT if light else 1.0, place, means)
         (framed if word in ASKING_ONLY and not coded else found).setdefault(one.term, one)
-    # if only words that ask are left, they are the subject
+    # if only words that ask are left, they are the subject; the noun of "which level" is, if no other one is
+    if found and all(one.weight < 1 for one in found.values()):
+        asked = {stem(word) for word in _WHICH.findall(head.lower())}
+        found = {term: one for term, one in framed.items() if term in asked} | found
     return tuple((found or framed).values())
 
 
@@ -321,6 +336,7 @@ request req | response res resp | result res | return ret | second sec | sequenc
 statistics stats | string str | temporary tmp temp | terminal term tty | text txt | utility util | value val |
 variable var | vector vec | window win | colour color col | secret key token | statement stmt | specification spec |
 synchronous sync | transaction tx | user usr
+| setting config
 """
 
 
@@ -370,7 +386,7 @@ class Wording:
     def __init__(self, subject: QuestionSubject, share: Callable[[str], float]) -> None:
         """Prepare the words of a subject; ``share`` returns the share of all files that have a term."""
         self.subject = subject
-        shares = [share(one.term) for one in subject.words]
+        shares = [max(map(share, map(stem, one.means or (one.word,)))) or share(one.term) for one in subject.words]
         self.known = tuple(found > 0 for found in shares)
         """For each word, whether the repository has its stem."""
         self.weights = tuple(
@@ -379,7 +395,7 @@ class Wording:
         )
         """The weight of each word: more for rare words, never 0."""
         self.total = sum(self.weights) or 1.0
-        self._exact = {one.term: at for at, one in enumerate(subject.words)}
+        self._exact = {one.term: at for at, one in enumerate(subject.words) if not one.means}
         self._joined: dict[str, tuple[Hit, ...]] = {}
         words = [one.word for one in subject.words]
         for first, second in subject.pairs:
@@ -389,13 +405,21 @@ class Wording:
                 self._joined.setdefault(stem(joined), pair)
         self._alike: dict[str, tuple[Hit, ...]] = {}
         for at, one in enumerate(subject.words):
-            for term in () if self.known[at] or one.word in subject.proper else _near_in_meaning(one.term):
-                self._alike[term] = (*self._alike.get(term, ()), (at, ALIKE))
-        self.alike = tuple(term for term in self._alike if share(term) > 0)
+            for term, strength in self._others(at, one):
+                self._alike[term] = (*self._alike.get(term, ()), (at, strength))
+        heavy = {at for at, one in enumerate(subject.words) if one.weight == 1}
+        self.alike = tuple(t for t, hits in self._alike.items() if share(t) > 0 and heavy & {at for at, _ in hits})
         """The words of the repository near in meaning to those of the subject that it does not have."""
         self._may_say = may_have(_ways_of([*self._exact, *self._joined, *words, *self._alike]))
         self._seen: dict[str, tuple[Hit, ...]] = {}
         self._said: dict[str, tuple[Hit, ...]] = {}
+
+    def _others(self, at: int, one: SubjectWord) -> list[tuple[str, float]]:
+        """Other words that stand for one, with the strength of their match."""
+        if one.means:
+            return [*((stem(word), DERIVED) for word in one.means), (one.term, LIGHT)]
+        found = () if self.known[at] or one.word in self.subject.proper else _near_in_meaning(one.term)
+        return [(term, ALIKE) for term in found]
 
     def hits(self, term: str) -> tuple[Hit, ...]:
         """The words of the subject that a term matches, and how well."""

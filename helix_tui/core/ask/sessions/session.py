@@ -38,7 +38,7 @@ from helix_tui.core.ask.answer.compaction import (
     tool_results,
     walk_line,
 )
-from helix_tui.core.ask.answer.confidence import AnswerKind, agreement, kind_of_answer, lacking
+from helix_tui.core.ask.answer.confidence import TOGETHER, AnswerKind, agreement, kind_of_answer, lacking
 from helix_tui.core.ask.answer.grounding import Grounding, Tier, cited_numbers, judge, tier_of
 from helix_tui.core.ask.answer.model import ModelReply
 from helix_tui.core.ask.answer.passages import BRANCH_SAID, Passage, passages_for
@@ -382,6 +382,8 @@ class _Asking:
         anything = any(covered_by.values()) or not any(slot.required for slot in slots)
         # a branch writes its condition in symbols, so it may cover no slot and yet be the answer
         anything = anything or any(one.branch is not None and one.branch.said >= BRANCH_SAID for one in passages)
+        # so may a passage that says the subject in other words
+        anything = anything or any(one.together >= TOGETHER for one in passages)
         split = retrieval.stop == "dominance_split"
         unsaid = lacking(self._library, self._subject, passages) if from_records is None and passages else ()
         if from_records is not None:
@@ -454,6 +456,7 @@ class _Asking:
             two_things=subject.two_things,
             turned_by=subject.turned_by,
             one_word=subject.one_word,
+            of_little_meaning=subject.of_little_meaning,
             agreed=agreement(passages, (one.file for one in ranked)),
         )
         # "nothing is recorded" answers a question about records, and there is nothing to cite for it
