@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.core.ask.corpus.listing import role_of
 from helix_tui.core.ask.index import view
 from helix_tui.core.ask.index.index import RepositoryIndex
 from helix_tui.core.ask.index.segment import index_paths
@@ -82,3 +83,37 @@ def test_the_words_of_many_paths_are_stored_until_a_path_changes(
         connection.execute("UPDATE path_words SET packed=x'00'")
     ranked()
     assert len(read) == 3
+
+
+def test_roles_and_weights_of_many_paths_are_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("src/tide.py", "tests/test_tide.py", "docs/tide.md", "CHANGES.md")
+    root = write(tmp_path, {name: f"# the tide {at}\n" for at, name in enumerate(names)})
+    path = tmp_path / "index.db"
+    told: list[str] = []
+
+    def telling(file: str) -> str:
+        told.append(file)
+        return role_of(file)
+
+    monkeypatch.setattr(view, "MANY_PATHS", 2)
+    monkeypatch.setattr(view, "role_of", telling)
+
+    def ranked() -> list[tuple[str, str, float]]:
+        index = RepositoryIndex(root, path, with_meaning=False)
+        index.refresh()
+        return [(one.file, one.role, one.score) for one in index.rank_files("when is the tide")]
+
+    first = ranked()
+    assert {file: role for file, role, _ in first} == {name: role_of(name) for name in names}
+    told.clear()
+    assert ranked() == first
+    assert told == []
+    # another set of patterns tells anew, and so do bytes that are none of ours
+    monkeypatch.setattr(view, "kinds_version", lambda: "another")
+    assert ranked() == first
+    assert sorted(told) == sorted(names)
+    told.clear()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE path_words SET packed=x'00'")
+    assert ranked() == first
+    assert sorted(told) == sorted(names)

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -33,6 +34,7 @@ __all__ = [
     "completes_for_a_shell",
     "decode",
     "is_declaration",
+    "kinds_version",
     "left_out",
     "plain_stem",
     "read_file",
@@ -240,6 +242,14 @@ def role_of(path: str) -> Role:
     if _DOC.search(path) and not _CODE_IN_DOCS.search(path) and not _TEMPLATE.match(path):
         return "doc"
     return "data" if _DATA.search(path) else "source"
+
+
+@cache
+def kinds_version() -> str:
+    """Identifies the patterns by which `role_of` and `standing` tell paths apart."""
+    patterns = (_VENDORED, _TEST, _CONFIG, _EXAMPLE, _DOC, _CODE_IN_DOCS, _TEMPLATE, _DATA)
+    told = (*(one.pattern for one in patterns), *(f"{one.pattern} {share}" for one, share in _STANDING))
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
 
 
 MAX_BYTES = 8 << 20

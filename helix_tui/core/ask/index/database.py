@@ -324,10 +324,13 @@ class Database:
             self._write_if_free(write)
 
     def keep_path_words(self, key: str, packed: bytes) -> None:
-        """Write the words of a set of paths in place of those stored last, unless the file cannot be written now."""
+        """Write the words of a set of paths, or something else about them (``DIGEST:what``), in place of all that was
+        stored about other paths, unless the file cannot be written now.
+        """
+        digest = key.partition(":")[0]
 
         def write(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM path_words")
+            connection.execute("DELETE FROM path_words WHERE key=? OR substr(key, 1, ?)<>?", (key, len(digest), digest))
             connection.execute("INSERT INTO path_words VALUES(?, ?)", (key, packed))
 
         self._write_if_free(write)

@@ -24,7 +24,14 @@ import numpy as np
 from msgspec import Struct
 
 from helix_tui.core.ask.corpus.git import Commit
-from helix_tui.core.ask.corpus.listing import plain_stem, role_of, standing, successors, tested_stem
+from helix_tui.core.ask.corpus.listing import (
+    kinds_version,
+    plain_stem,
+    role_of,
+    standing,
+    successors,
+    tested_stem,
+)
 from helix_tui.core.ask.index.database import Database, StoredBlob
 from helix_tui.core.ask.index.question import IndexQuery
 from helix_tui.core.ask.index.segment import NAME, FieldLengths, PathIndex, index_paths, unpacked
@@ -37,13 +44,39 @@ hundred; a frequent term of a large repository takes 1 MB)."""
 MANY_PATHS = 1_000
 """Number of paths from which their words are stored: reading a thousand anew takes 30 ms."""
 _OF_PATHS = frozenset(
-    {"path_index", "position", "standing", "tested", "tests", "outdated", "roles", "_by_name", "_by_stem"}
+    {
+        "path_digest",
+        "path_index",
+        "position",
+        "standing",
+        "tested",
+        "tests",
+        "outdated",
+        "roles",
+        "_by_name",
+        "_by_stem",
+    }
 )
 """Cached values that depend only on the paths."""
 
 
 class StaleView(Exception):
     """Another process has merged the segments meanwhile: load them again."""
+
+
+class _PathKinds(Struct, frozen=True, array_like=True):
+    """The roles and weights of a set of paths, stored as their words are: each process would match a dozen patterns
+    with twenty thousand paths, .4 s.
+    """
+
+    roles: list[Role]
+    role_of: bytes
+    """uint8 (files,): the number of each file's role."""
+    standing: bytes
+    """float64 (files,)."""
+
+
+_kinds = msgspec.msgpack.Decoder(_PathKinds)
 
 
 class IndexView:
@@ -57,7 +90,10 @@ class IndexView:
         self._database = database
         stored = database.stored()
         known = sorted((path, key) for path, key in files if key in stored and not stored[key].refused)
-        roles = {} if before is None else {one.file: one.role for one in before.documents}
+        self.paths = [path for path, _ in known]
+        self.keys = [key for _, key in known]
+        earlier = [] if before is None else before.documents
+        roles = {one.file: one.role for one in earlier} or self._stored_roles()
         self.documents: list[Document] = [
             Document(
                 path,
@@ -69,8 +105,6 @@ class IndexView:
             )
             for path, key in known
         ]
-        self.paths = [path for path, _ in known]
-        self.keys = [key for _, key in known]
         # the words of ten thousand paths take most of a second; most changes affect only contents
         if before is not None and before.paths == self.paths:
             self.__dict__.update({name: fact for name, fact in vars(before).items() if name in _OF_PATHS})
@@ -115,19 +149,45 @@ class IndexView:
         """The words of all paths; those of many paths are stored, as each process would read them anew."""
         if len(self.paths) < MANY_PATHS:
             return index_paths(self.paths)
-        key = sha256("\0".join(self.paths).encode("utf-8", "surrogateescape")).hexdigest()
-        packed = self._database.path_words(key)
+        packed = self._database.path_words(self.path_digest)
         if packed is not None:
             with suppress(msgspec.MsgspecError, ValueError):
                 return PathIndex.of(packed)
         found = index_paths(self.paths)
-        self._database.keep_path_words(key, found.packed())
+        self._database.keep_path_words(self.path_digest, found.packed())
         return found
+
+    @cached_property
+    def path_digest(self) -> str:
+        """Identifies the set of paths."""
+        return sha256("\0".join(self.paths).encode("utf-8", "surrogateescape")).hexdigest()
+
+    @property
+    def _key_of_kinds(self) -> str:
+        return f"{self.path_digest}:{kinds_version()}"
+
+    def _stored_roles(self) -> dict[str, Role]:
+        """The roles of the paths, if they are stored, and with them their weights; else empty."""
+        packed = self._database.path_words(self._key_of_kinds) if len(self.paths) >= MANY_PATHS else None
+        if packed is not None:
+            with suppress(msgspec.MsgspecError, ValueError, IndexError):
+                kinds = _kinds.decode(packed)
+                weights = np.frombuffer(kinds.standing, "<f8").astype(np.float64)
+                found = dict(zip(self.paths, map(kinds.roles.__getitem__, kinds.role_of), strict=True))
+                if len(weights) == len(found):
+                    self.__dict__["standing"] = weights
+                    return found
+        return {}
 
     @cached_property
     def standing(self) -> np.ndarray:
         """float64 (files,): the weight of each path among others of its role."""
-        return np.array([standing(path) for path in self.paths])
+        weights = np.array([standing(path) for path in self.paths])
+        if len(self.paths) >= MANY_PATHS:
+            roles, numbers = self.roles
+            kinds = _PathKinds(roles, numbers.astype(np.uint8).tobytes(), weights.astype("<f8").tobytes())
+            self._database.keep_path_words(self._key_of_kinds, msgspec.msgpack.encode(kinds))
+        return weights
 
     @cached_property
     def roles(self) -> tuple[list[Role], np.ndarray]:
