@@ -103,7 +103,7 @@ def _load(call: Call, era: Era = "auto", *, records: AttemptIndex | None = None,
     reading = _reader(project).read(call.now, records=records, digest=digest)
     tracker, path = reading.tracker, clean_line(str(project.beads_file))
     if tracker.missing and not project.ddx_dir.is_dir():
-        raise CliError(f"no queue here: looked for {path}", NO_TRACKER)
+        raise CliError(project.no_queue, NO_TRACKER)
     if tracker.problem:
         raise CliError(tracker.problem, f"Check {path}: DDx itself needs to read it too.")
     present = _judged(call, project, reading, call.now, era)

@@ -17,6 +17,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from helix_tui.core.ground.text import clean_line
+
 
 def open_nonblocking(path: str, flags: int) -> int:
     """An ``opener`` for :func:`open`: a FIFO in place of a file must not block the reader."""
@@ -179,6 +181,11 @@ class Project(Struct, frozen=True):
     def beads_file(self) -> Path:
         """The tracker."""
         return self.ddx_dir / "beads.jsonl"
+
+    @property
+    def no_queue(self) -> str:
+        """What is said where there is no tracker."""
+        return f"no queue here: looked for {clean_line(str(self.beads_file), 1_000)}"
 
     @property
     def archive_file(self) -> Path:

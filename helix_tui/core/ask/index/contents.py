@@ -297,7 +297,7 @@ class Contents:
             if len(self._view) or self.listed is None:
                 return ""
             if not self.listed:
-                what = "no file is tracked by git yet" if self.source.git is not None else "there is no file in it"
+                what = "no file is tracked by git yet" if self.source.git is not None else "there is no file here"
                 fix = ": `git add` the files to ask about" if self.source.git is not None else ""
                 return f"Nothing is indexed: {what}{fix}."
             reasons = Counter(reason for _, reason in self._skipped)

@@ -66,7 +66,6 @@ from helix_tui.core.editing.steps import (
     Overlay,
     PlanBuilder,
     PlanChanged,
-    called,
     differences,
     preconditions,
 )
@@ -152,7 +151,7 @@ class Curator:
         reading = self._reader.read(now, records=records)
         tracker = reading.tracker
         if tracker.missing and not self.project.ddx_dir.is_dir():
-            raise Unreadable(f"there is no queue at {called(str(self.project.beads_file))}")
+            raise Unreadable(self.project.no_queue)
         if tracker.problem:
             raise Unreadable(tracker.problem)
         queue = classify(tracker.beads, now=now, era=self._judging(tracker), claims=reading.claims)
