@@ -410,7 +410,7 @@ async def test_the_answer_with_a_model_is_compared_with_the_one_without(
         screen = await settled(pilot)
         await pilot.press("m")
         await asked(pilot, STORM)
-        assert app.sees("1 of its claims left out")
+        assert app.sees("1 claim left out")
         screen.view.open_tab("compare")
         await settled(pilot)
         for part in ("with the model", "without it", "left out: Pirates of 1871", "in both 1 · only with the model 0"):

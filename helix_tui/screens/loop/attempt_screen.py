@@ -200,6 +200,8 @@ class AttemptView(Vertical):
         self.evidence = EvidencePane(id="evidence")
         self.diff = DiffPane(id="diff")
         self.files = DiffFiles(id="diff-files")
+        # shown by a diff of several files: hidden later, it would have the whole screen laid out once more
+        self.files.display = False
         self.diff_and_files = Horizontal(self.files, Vertical(self.diff, id="diff-beside"), id="diff-and-files")
         self.transcript = TranscriptPane(id="transcript")
         self.prompt = PromptPane(id="prompt")
@@ -366,7 +368,8 @@ class AttemptView(Vertical):
         beside = len(self.diff.facts.files) > 1 and self.size.width >= FILES_BESIDE
         self.files.display = beside
         self.diff_and_files.set_class(beside, "-listed")
-        self.files.styles.width = min(44, max(26, self.size.width // 5))
+        if beside:
+            self.files.styles.width = min(44, max(26, self.size.width // 5))
         self.files.show_files(self.diff.facts.files)
         if self.diff.listed is beside:
             self.diff.listed = not beside
