@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.insights.cells import known
+from helix_tui.core.insights.cells import shown_values
 from helix_tui.core.insights.report import Report, read_measures, read_report
 from helix_tui.core.supervision.run_state.budget import with_memories_given
 from helix_tui.keymap import bindings
@@ -168,7 +168,9 @@ class InsightsScreen(ReadingScreen):
         beads = self.console.snapshot.queue.beads
         titles = titles_of(beads, beads)
         self.behind.show_board(Board(order=order, beads=beads, now=self.console.now(), heading=False, titles=titles))
-        words = " · ".join(known(key.partition(":")[2].split(" · ")))
+        begun, _, values = key.partition(":")
+        names = begun.split(",")
+        words = " · ".join(shown_values(zip(names, values.split(" · ", len(names) - 1), strict=False)))
         self.caption.show(clean_line(words, 80), f"{len(order.attempts):,}")
 
     # --- keys ---------------------------------------------------------------------------------------------

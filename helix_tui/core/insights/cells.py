@@ -22,9 +22,17 @@ UNKNOWN = "unknown"
 """The value of an unrecorded dimension."""
 
 
-def known(values: Iterable[str]) -> tuple[str, ...]:
-    """The known values of a cell; a single ``unknown`` if there are none."""
-    return tuple(value for value in values if value != UNKNOWN) or (UNKNOWN,)
+def shown_values(parts: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """The values of a cell as they are shown: ``sonnet · task``, ``model unknown · task``, ``model, kind unknown``.
+
+    Of unrecorded ones only the first is named, so that a row never reads as if it were the whole of the others.
+    """
+    parts = tuple(parts)
+    values = tuple(value for _, value in parts if value != UNKNOWN)
+    if not values:
+        return (f"{', '.join(name for name, _ in parts)} {UNKNOWN}",)
+    name, first = parts[0]
+    return (f"{name} {UNKNOWN}", *values) if first == UNKNOWN else values
 
 
 SMALL = 10

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from helix_tui.core.ddx.attempts.attempt import format_sum
 from helix_tui.core.ground.shares import Share
 from helix_tui.core.ground.text import clean_line, short_id
-from helix_tui.core.insights.cells import UNKNOWN, Cell, known, percentile
+from helix_tui.core.insights.cells import UNKNOWN, Cell, percentile, shown_values
 from helix_tui.core.insights.forecast import Failing
 from helix_tui.core.insights.report import Measure, ModelComparison, Report, Trial, key_of
 from helix_tui.widgets import figures
@@ -127,12 +127,10 @@ def _name(row: Cell, dimensions: tuple[str, ...]) -> Line:
     """The most distinguishing part first, because the end of a name is cut if room is short."""
     values = dict(row.key)
     spans: list[Span] = []
-    for place, value in enumerate(known(values[name] for name in dimensions or values)):
-        ink = "text" if not row.small and value != UNKNOWN else "muted"
+    for place, value in enumerate(shown_values((name, values[name]) for name in dimensions or values)):
+        ink = "text" if not row.small and not value.endswith(UNKNOWN) else "muted"
         spans += [(" · ", "muted")] if place else []
         spans.append((clean_line(value, 60), ink))
-    if [text for text, _ in spans] == [UNKNOWN]:
-        return [(f"{', '.join(dimensions or values)} unknown", "muted")]
     return spans
 
 

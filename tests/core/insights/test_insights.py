@@ -14,7 +14,7 @@ from helix_tui.core.ddx.attempts.attempt import AgentCall, Attempt, Tokens
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ground.shares import share
 from helix_tui.core.ground.time import NS, parse_instant
-from helix_tui.core.insights.cells import percentile, table
+from helix_tui.core.insights.cells import percentile, shown_values, table
 from helix_tui.core.insights.forecast import DAY, burn, failing
 from helix_tui.core.insights.report import batch_of, batches, compare_models
 
@@ -200,3 +200,9 @@ def test_experiments_stand_side_by_side_what_landed_cheapest_first() -> None:
     ]
     assert batch.best is batch.trials[0]
     assert batches([attempt("a")], BEADS) == ()
+
+
+def test_a_row_of_unrecorded_models_does_not_read_as_the_sum_of_its_kind() -> None:
+    assert shown_values([("model", "sonnet"), ("kind", "task"), ("harness", "unknown")]) == ("sonnet", "task")
+    assert shown_values([("model", "unknown"), ("kind", "task"), ("harness", "unknown")]) == ("model unknown", "task")
+    assert shown_values([("model", "unknown"), ("kind", "unknown")]) == ("model, kind unknown",)
