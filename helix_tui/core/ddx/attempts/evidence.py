@@ -347,7 +347,9 @@ def _read_checks(bundle: Path, problems: list[str]) -> tuple[AttemptCheck, ...]:
     for gate in _dicts(gates.get("results")):
         name = text(gate, "definition_id") or text(gate, "name") or "check"
         required = gate.get("required")
-        said = text(gate, "message") or text(gate, "stdout") or text(gate, "stderr")
+        ratchet = gate.get("ratchet")  # why, where the gate's own output is only the number
+        said = text(ratchet, "reason") if isinstance(ratchet, dict) else ""
+        said = text(gate, "message") or said or text(gate, "stdout") or text(gate, "stderr")
         # -1 is what Go reports of a process that a signal ended
         code = whole(gate.get("exit_code"), low=-(1 << 31))
         said = said or (f"exit code {code}" if code else "")

@@ -127,6 +127,14 @@ def test_evidence_of_both_eras_is_read(tmp_path: Path) -> None:
     assert len(evidence.problems) == 1
 
 
+def test_a_ratchet_tells_why_it_failed_and_not_only_the_number_that_was_measured(tmp_path: Path) -> None:
+    ratchet = {"metric_id": "MET-1", "reason": "fail: observed 310 ms > ratchet 250 ms"}
+    gate = {"definition_id": "EX-1", "required": True, "status": "fail", "stdout": "310", "ratchet": ratchet}
+    (tmp_path / "checks.json").write_text(json.dumps({"results": [gate]}))
+    (check,) = read_evidence(Attempt("x", bundle=tmp_path)).checks
+    assert (check.outcome, check.message) == ("failed", "fail: observed 310 ms > ratchet 250 ms")
+
+
 def test_missing_evidence_says_where_it_was_looked_for() -> None:
     assert "another machine" in read_evidence(Attempt("x")).missing
     assert read_evidence(Attempt("x", review=Review("BLOCK"))).files == ()
