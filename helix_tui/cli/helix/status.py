@@ -16,7 +16,7 @@ from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.ddx.attempts.attempt import format_tokens, format_whole, read_sums
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,9 +83,11 @@ def _print_status(call: Call, document: dict[str, Any], counts: QueueCounts, pre
         _print_run(call, document, run)
     decided = document["next_action"]
     if decided:
-        call.print(
-            f"Next action: {clean_line(decided['next_action'])} (decided by {clean_line(decided['decided_by'])})"
-        )
+        code = clean_line(decided["next_action"])
+        now = ""
+        if code in ("STOP", "WAIT") and counts.ready:  # what the run held back is ready once it has ended
+            now = f" when last asked; {counted(len(counts.ready), 'bead is', 'beads are')} ready now"
+        call.print(f"Next action: {code} (decided by {clean_line(decided['decided_by'])}){now}")
     for question in document["questions"]:
         call.print(call.paint(f"Asks {question['id']}: {titled(clean_line(question['text'], 300))}", "attention"))
     for bead in document["injected_supervisory"][:5]:

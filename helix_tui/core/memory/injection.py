@@ -131,7 +131,7 @@ def without_block(description: str) -> str:
 def line(memory: Memory) -> str:
     """``- circular-import-auth [75%]: When importing … -> …``; a systemic one with its note."""
     said = f"{clean_line(memory.trigger, _TRIGGER)} -> {clean_line(memory.resolution, _RESOLUTION)}"
-    note = f" {memory.note}" if memory.note else ""
+    note = f" ({memory.note})" if memory.note else ""
     return f"- {clean_line(memory.name, 80)} {memory.label}: {said}{note}"
 
 

@@ -59,7 +59,7 @@ def test_systemic_comes_first_with_its_note(memory: MemoryStore, plane: Plane) -
     lines = memory.inject(QUERY).text.splitlines()
     assert lines[0] == "FAILURES TO AVOID:"
     assert lines[1].startswith("- a-systemic-matter-of-some-kind [unproven]: A systemic matter of some kind -> ")
-    assert lines[1].endswith("This has occurred 3+ times. Consider architectural changes.")
+    assert lines[1].endswith(" (This has occurred 3+ times. Consider architectural changes.)")
     assert lines[2].startswith("- the-best-failure-of-them-all")
 
 

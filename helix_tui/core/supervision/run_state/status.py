@@ -44,6 +44,9 @@ from helix_tui.core.supervision.signals.stoppage import Stoppage, find_stoppage,
 SHOWN_INJECTED = 20
 NO_STATE = "No run state found. Run `helix-tui run` to generate."
 
+_ASKED = ("question", "approval", "physics_level")
+"""Reasons of a run to stop that are over once no question waits."""
+
 _PARKED = {
     "waiting_dependencies": "dep-blocked",
     "retry_cooldown": "retry-parked",
@@ -98,6 +101,8 @@ def status_document(project: Project, queue: Queue, runs: Iterable[Run], dropped
     """Everything that ``status`` shows, as JSON."""
     status = run_status(project)
     status = replace(status, questions=still_asked(status.questions, queue.beads))
+    if status.condition == "stopped" and status.state.stop_reason in _ASKED and not status.questions:
+        status = replace(status, explanation=f"{status.explanation}; no question waits now: `helix-tui run` continues")
     state = status.state
     runs = tuple(runs)
     stoppage = find_stoppage(project, runs)
