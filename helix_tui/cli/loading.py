@@ -86,15 +86,16 @@ def load(call: Call, *, era: Era = "auto", digest: bool = False) -> Present:
     return _load(call, era, digest=digest)
 
 
-def load_with_attempts(call: Call, era: Era = "auto") -> tuple[Present, AttemptBook]:
-    """As `load`, and every attempt that left evidence by that moment, newest first.
+def load_with_attempts(call: Call, era: Era = "auto", about: str = "") -> tuple[Present, AttemptBook]:
+    """As `load`, and every attempt that left evidence by that moment, newest first; with ``about`` only those on beads
+    with this in their id.
 
     Raises:
         CliError: there is no tracker, or it cannot be read.
     """
     from helix_tui.core.ddx.attempts.index import AttemptIndex
 
-    index = AttemptIndex.of(locate(call))
+    index = AttemptIndex.of(locate(call), about)
     return _load(call, era, records=index), index.book
 
 

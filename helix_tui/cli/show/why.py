@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(call: Call) -> int:
     """Explain one bead."""
-    present, attempts = load_with_attempts(call, call.options.era)
+    present, attempts = load_with_attempts(call, call.options.era, call.options.id)
     queue = present.queue
     gone = archived_bead(present.project, queue.beads, call.options.id)
     if gone is not None:

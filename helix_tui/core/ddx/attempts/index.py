@@ -181,9 +181,13 @@ class _Gathered(Struct, frozen=True):
 class AttemptIndex:
     """All attempts, newest first, merged from bundles, metrics, events and loop logs."""
 
-    def __init__(self, ddx_dir: Path, branch: BranchHistory | None = None) -> None:
-        """Read the records under ``ddx_dir``; ``branch`` checks which results have landed."""
+    def __init__(self, ddx_dir: Path, branch: BranchHistory | None = None, about: str = "") -> None:
+        """Read the records under ``ddx_dir``; ``branch`` checks which results have landed.
+
+        With ``about``, only the attempts on beads with this in their id are merged.
+        """
         self._branch = branch
+        self._about = about
         self._revisions: dict[str, dict[str, tuple[str, ...]]] = {}
         self._bundles = BundleFolders(ddx_dir)
         self._metrics = MetricsFile(ddx_dir)
@@ -201,9 +205,9 @@ class AttemptIndex:
         self._all_nameless: tuple[NamelessEnd, ...] | None = ()
 
     @classmethod
-    def of(cls, project: Project) -> AttemptIndex:
+    def of(cls, project: Project, about: str = "") -> AttemptIndex:
         """The index of a project, with git's answer on what has landed."""
-        return cls(project.ddx_dir, BranchHistory(project) if project.common_dir is not None else None)
+        return cls(project.ddx_dir, BranchHistory(project) if project.common_dir is not None else None, about)
 
     def refresh(
         self,
@@ -225,6 +229,8 @@ class AttemptIndex:
         dirty |= self._events.refresh(beads, changed, holds)
         dirty |= self._take_loop_results(changed)
         dirty |= self._spent.refresh()
+        if self._about:
+            dirty = {bead_id for bead_id in dirty if self._about in bead_id}
         pieces = self._gather(dirty)
         # git's answer may change for beads whose records did not
         dirty |= self._ask_git(pieces)

@@ -246,6 +246,18 @@ def test_only_what_changed_is_merged_again(place: Place) -> None:
     assert place.index.by_bead("b-2") == ()
 
 
+def test_an_index_about_one_bead_knows_the_same_of_it_and_nothing_else(place: Place) -> None:
+    place.bundle(FIRST, "b-1", status="success", cost_usd=0.5)
+    place.bundle(SECOND, "b-2", status="execution_failed")
+    cost = {"kind": "cost", "summary": "", "body": json.dumps({"attempt_id": FIRST, "cost_usd": 0.75})}
+    place.row("b-1", cost, {"kind": "execute-bead", "summary": "success", "body": "merged"})
+    place.row("b-2")
+    place.index.refresh(place.beads)
+    alone = AttemptIndex(place.ddx, about="b-1")
+    alone.refresh(place.beads)
+    assert alone.attempts == place.index.by_bead("b-1") != ()
+
+
 def test_what_was_written_before_anybody_could_watch_is_found_without_a_hint(place: Place) -> None:
     place.row(status="open")
     place.index.refresh(place.beads)
