@@ -28,6 +28,10 @@ while the reason is elsewhere. Of 32 such answers 26 were right; with this rule 
 """
 VALUED = 0.54
 """Minimum share on the line with the value: 5 of 6 such answers are right."""
+VALUE_NAMED = 0.2
+"""Or minimum share in the name of the first passage: what a definition is named after has its value there. Of the 29
+"answered" by this alone 25 are right, 24 of 26 without this repository's; from .1 to .25 83 to 86 %.
+"""
 NAMED = 0.8
 """Minimum share in the name of a definition or in a heading, for "how it works"."""
 PLACED = 0.35
@@ -58,6 +62,10 @@ LEAD = 0.2
 """Lead of the best passage over the second from which it answers "what happens", whatever share it covers: code writes
 a condition in other signs, and several branches that match it equally well are usually all beside it. Of 36 that lead
 so far 33 are right; from .15 to .25 the share stays.
+"""
+AHEAD, AHEAD_OF_SECOND = 0.5, 0.1
+"""Leads over the fourth and the second that are as good: two branches of one place are near each other. Of 10 more
+"answered" 10 are right, with leads of .4 and .6 over the fourth 15 of 19 and 8 of 8.
 """
 LEAST_LED = 1.5
 """Score below which even such a lead is none of an answer: the others say even less. No right one is below 1.6."""
@@ -181,7 +189,9 @@ def kind_of_answer(
     if agreed < AGREED and max(one.together for one in telling) < ALONE:
         return "evidence found"
     if asks == "what happens" and len(telling) > 1:
-        if telling[0].score - telling[1].score >= LEAD and telling[0].score >= LEAST_LED:
+        second, last = (telling[0].score - telling[at].score for at in (1, -1))
+        leads = second >= LEAD or (second >= AHEAD_OF_SECOND and last >= AHEAD and len(telling) == MOST_TELLING)
+        if leads and telling[0].score >= LEAST_LED:
             return "answered"
         if telling[0].score < CLOSE:
             return "evidence found"
@@ -206,7 +216,7 @@ def kind_of_answer(
     elif asks == "whether":
         sure = max(one.stated for one in telling) >= BOTH
     elif asks == "value":
-        sure = max(one.valued for one in telling) >= VALUED
+        sure = max(one.valued for one in telling) >= VALUED or telling[0].named >= VALUE_NAMED
     elif asks == "where":
         sure = telling[0].together >= PLACED and telling[0].span.file in {one.span.file for one in telling[1:]}
     else:

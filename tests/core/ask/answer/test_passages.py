@@ -371,6 +371,27 @@ def test_what_happens_is_answered_by_a_branch_that_leads_the_second(second: floa
     assert kind_of_answer("what happens", [branch]) == "evidence found"
 
 
+@pytest.mark.parametrize(
+    ("second", "fourth", "called"),
+    [(1.7, 1.3, "answered"), (1.7, 1.4, "evidence found"), (1.8, 1.3, "evidence found")],
+)
+def test_what_happens_is_answered_by_a_branch_far_ahead_of_the_fourth(
+    second: float, fourth: float, called: str
+) -> None:
+    branch = replace(_passage(together=0.4, score=1.85), branch=Branch("a.py", 1, 2, 2, 2, 1.0, 1.0))
+    others = [replace(branch, score=score) for score in (second, fourth, fourth)]
+    assert kind_of_answer("what happens", [branch, *others]) == called
+    # with fewer places there is no fourth
+    assert kind_of_answer("what happens", [branch, *others[:2]]) == "evidence found"
+
+
+def test_a_value_is_answered_by_what_is_named_after_it() -> None:
+    place = _passage(score=1.2)
+    assert kind_of_answer("value", [place]) == "evidence found"
+    assert kind_of_answer("value", [replace(place, named=0.2)]) == "answered"
+    assert kind_of_answer("value", [place, replace(place, named=0.9)]) == "evidence found"
+
+
 def test_places_far_down_the_ranking_of_files_answer_only_with_nearly_all_of_the_subject() -> None:
     ranked = [*(f"{at}.py" for at in range(9)), "a.py"]
     assert agreement([_passage()] * 5, ranked) == pytest.approx(4 / 10)
