@@ -393,8 +393,8 @@ class Library(Protocol):
         """Lines of a file; empty where it is not searched."""
         ...
 
-    def uses(self, name: str, *, most: int = 50) -> Sequence[Use]:
-        """Lines that mention an identifier without defining it."""
+    def uses(self, name: str, *, most: int = 50, role: Role | None = None) -> Sequence[Use]:
+        """Lines that mention an identifier without defining it; with a role, in its files only."""
         ...
 
     def headings(self, terms: Sequence[str]) -> Sequence[Heading]:

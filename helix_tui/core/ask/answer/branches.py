@@ -288,7 +288,7 @@ def _acts(guard: int, end: int, lines: Sequence[str]) -> int:
 # --- the test of a branch ---------------------------------------------------------------------------------
 
 MOST_NAMES = 4
-MOST_USES = 200
+MOST_USES = 60
 TEST_LINES = 40
 LEAST_SAID, LEAST_NAMED = 0.4, 0.35
 """Minimum shares of the subject in a test and in its name for it to belong to a branch."""
@@ -313,9 +313,8 @@ def test_of(library: Library, branch: Branch, spans: Iterable[Span], wording: Wo
     names = list(dict.fromkeys([*(name for name in _NAME.findall(acts) if name.strip("_") != "msg"), *around[-1:]]))
     found: dict[tuple[str, int], tuple[float, Span]] = {}
     for name in names[:MOST_NAMES]:
-        for use in library.uses(name, most=MOST_USES):
-            if use.role == "test":
-                _add_test(library, found, use.file, use.line, name, wording)
+        for use in library.uses(name, most=MOST_USES, role="test"):
+            _add_test(library, found, use.file, use.line, name, wording)
     for piece in _messages("\n".join(lines[branch.guard - 1 : branch.acted])):
         for span in spans:
             at = span.text.find(piece) if span.role == "test" else -1

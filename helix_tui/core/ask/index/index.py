@@ -33,6 +33,7 @@ from helix_tui.core.ask.records import (
     PastCommit,
     Progress,
     RankedFile,
+    Role,
     SkippedFile,
     Span,
     Tree,
@@ -188,11 +189,14 @@ class RepositoryIndex(Contents):
         with self._lock:
             lines = self._texts.get(file)
             if lines is None:
-                lines = split_lines(self._text_of(file))
-                if len(self._texts) > 500:
-                    self._texts.clear()
-                self._texts[file] = lines
+                lines = self._keep_lines(file, self._text_of(file))
         return lines[max(0, start - 1) : end]
+
+    def _keep_lines(self, file: str, text: str) -> list[str]:
+        if len(self._texts) > 500:
+            self._texts.clear()
+        lines = self._texts[file] = split_lines(text)
+        return lines
 
     def _text_of(self, file: str) -> str:
         """The text of a file at the revision; empty if the file is unknown."""
@@ -238,20 +242,25 @@ class RepositoryIndex(Contents):
             return list(self.pieces(file).imports)
 
     @_asking
-    def uses(self, name: str, limit: int = 50) -> list[Use]:
+    def uses(self, name: str, limit: int = 50, role: Role | None = None) -> list[Use]:
         """Lines that mention a name outside its definition's first line; source before tests, in order of
-        path.
+        path. With a role, those of its files only: no other one is read.
         """
         word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
         call = re.compile(rf"(?<!\w){re.escape(name)}\s*[(<\[]")
         found: list[Use] = []
         with self._lock:
             mentioning = self._files_mentioning(name)
-            mentioning.sort(key=lambda path: role_of(path) != "source")
+            roles = {path: self._view.documents[self._view.position[path]].role for path in mentioning}
+            mentioning = [path for path in mentioning if role is None or roles[path] == role]
+            mentioning.sort(key=lambda path: roles[path] != "source")
             for path in mentioning[:_USE_FILES]:
                 # a file may contain the stems of the name's parts without the name: skip it before splitting lines
-                if path not in self._texts and name not in self._text_of(path):
-                    continue
+                if path not in self._texts:
+                    text = self._text_of(path)
+                    if name not in text:
+                        continue
+                    self._keep_lines(path, text)
                 pieces = self.pieces(path)
                 defining = {one.start for one in pieces.definitions if one.name == name}
                 for number, line in enumerate(self.lines(path), 1):
@@ -259,7 +268,7 @@ class RepositoryIndex(Contents):
                         continue
                     kind = _use_kind(line, call)
                     header = enclosing(pieces.definitions, number)
-                    found.append(Use(name, path, number, line, header, role_of(path), kind))
+                    found.append(Use(name, path, number, line, header, roles[path], kind))
                 # more than requested, as they are sorted only afterwards
                 if len(found) >= limit * 4:
                     break
@@ -340,14 +349,14 @@ class RepositoryIndex(Contents):
         return found
 
     def _files_mentioning(self, name: str) -> list[str]:
-        rows: set[int] | None = None
-        for term in terms_of(name):
-            chunks, _ = self._view.postings(term)
-            here = set(self._view.row_of[chunks].tolist())
-            rows = here if rows is None else rows & here
-        return [
-            path for path, row in zip(self._view.paths, self._view.row.tolist(), strict=True) if row in (rows or ())
-        ]
+        """The files with all terms of a name, in order of path."""
+        terms = terms_of(name)
+        said = np.full(len(self._view.first) - 1, bool(terms))
+        for term in terms:
+            here = np.zeros_like(said)
+            here[self._view.row_of[self._view.postings(term)[0]]] = True
+            said &= here
+        return [self._view.paths[at] for at in np.flatnonzero(said[self._view.row]).tolist()]
 
     def _paths_of(self, key: str) -> list[str]:
         return [self._view.paths[at] for at in self._view.files_of_key.get(key, ())]

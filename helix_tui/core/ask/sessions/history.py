@@ -24,6 +24,7 @@ from helix_tui.core.ask.records import (
     Kind,
     RankedFile,
     Records,
+    Role,
     Span,
     Tree,
     Use,
@@ -269,9 +270,9 @@ class IndexLibrary:
         """The definitions of a file in order of line."""
         return self._index.definitions_in(file)
 
-    def uses(self, name: str, *, most: int = 50) -> Sequence[Use]:
-        """Lines that mention an identifier without defining it."""
-        return self._index.uses(name.replace("::", ".").rpartition(".")[2], most)
+    def uses(self, name: str, *, most: int = 50, role: Role | None = None) -> Sequence[Use]:
+        """Lines that mention an identifier without defining it; with a role, in its files only."""
+        return self._index.uses(name.replace("::", ".").rpartition(".")[2], most, role)
 
     def headings(self, terms: Sequence[str]) -> Sequence[Heading]:
         """Headings with any of some stems, in the documents most relevant to the question.

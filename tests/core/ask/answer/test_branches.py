@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.core.ask.index.index import RepositoryIndex
 from tests.core.ask.sessions.solar import document, write
 
 NOISE = "\n\n".join(f"def crane_{n}(harbour):\n    return harbour.crane({n})" for n in range(20)) + "\n"
@@ -89,3 +90,16 @@ def test_a_docstring_that_says_raises_is_no_branch(tmp_path: Path) -> None:
     )
     found = document(write(tmp_path, {"moor.py": code}), "What happens when the rope is torn?")
     assert "    raise RopeError(rope)" in found["answer"]
+
+
+def test_the_test_of_a_branch_is_found_however_often_the_source_uses_its_name(tmp_path: Path) -> None:
+    name, source, question, _, test_name, test = CASES["go"]
+    # in files before the test's, in order of path
+    often = "".join(f"func haul{n}() error {{\n\treturn ErrAdrift\n}}\n\n" for n in range(900))
+    files = {name: source, test_name: test, "a/crane.go": f"package a\n\n{often}"}
+    root = write(tmp_path / "root", files)
+    assert f"{test_name}:" in document(root, question)["answer"]
+    index = RepositoryIndex(root, tmp_path / "index.db", with_meaning=False)
+    index.refresh()
+    assert {use.file for use in index.uses("ErrAdrift", 60)} == {"a/crane.go"}
+    assert {use.file for use in index.uses("ErrAdrift", 60, "test")} == {test_name}

@@ -36,7 +36,7 @@ class Shelf:
     def definitions(self, name: str, *, any_case: bool = False) -> Sequence[Definition]:
         return ()
 
-    def uses(self, name: str, *, most: int = 50) -> Sequence[Use]:
+    def uses(self, name: str, *, most: int = 50, role: Role | None = None) -> Sequence[Use]:
         return ()
 
     def headings(self, terms: Sequence[str]) -> Sequence[Heading]:
