@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from helix_tui.core.editing.authoring import AuthoringFinding
-from helix_tui.core.ground.text import clean_line, counted
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.memory import Correction, Memory, MemoryEdit, MemoryStore
 from helix_tui.core.memory.changes import MemoryChange, MemoryChanges
 from helix_tui.core.memory.ranking import likeness
@@ -61,8 +61,9 @@ def choices(memory_view: MemoryViewState, key: str, act: Callable[[str], object]
         add("remove", "remove this memory …")
     # a single waiting lesson under the cursor has its own two choices
     if waiting > 1 or (waiting and kind != "proposal"):
-        add("accept-all", f"accept {counted(waiting, 'waiting lesson')} …")
-        add("decline-all", f"decline {counted(waiting, 'waiting lesson')} …")
+        which = f"all {waiting:,} waiting lessons" if waiting > 1 else "the waiting lesson"
+        add("accept-all", f"accept {which} …")
+        add("decline-all", f"decline {which} …")
     add("prune", f"prune {len(memory_view.harmful)} harmful …", "" if memory_view.harmful else "no memory is harmful")
     add("fade", f"fade {len(memory_view.dormant)} dormant …", "" if memory_view.dormant else "no memory is dormant")
     return found
