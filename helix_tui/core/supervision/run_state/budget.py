@@ -255,7 +255,7 @@ class BudgetUse(Struct, frozen=True):
             return f"{format_sum(self.sums)} of {format_usd(self.limit)}"
         if self.part == "tokens":
             return f"{least}{format_count(int(self.spent))} of {format_count(int(self.limit))} tokens"
-        return f"{int(self.spent):,} of {counted(int(self.limit), 'attempt')}"
+        return f"{int(self.spent):,} of {int(self.limit):,} attempts"
 
     def spent_words(self) -> str:
         """``$5.21 of $5.00 this run; 2 calls did not say``."""
