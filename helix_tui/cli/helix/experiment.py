@@ -45,7 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--close", action="store_true", help="end the session: keep the best, write down what was learned")
-    how.add_argument("--batch", action="store_true", help="let ddx run a batch of experiment beads, then compare them")
+    how.add_argument(
+        "--batch",
+        action="store_true",
+        help="let ddx run a batch of experiment beads, and what it orders before them, then compare them",
+    )
     how.add_argument("--compare", action="store_true", help="compare the results of a batch so far; run nothing")
     add_autonomy(parser)
     add_agent_options(parser)
