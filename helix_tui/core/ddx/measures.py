@@ -108,11 +108,17 @@ def read_ratchets(document: Mapping[str, Any] | None) -> tuple[Ratchet, ...]:
     """The ratchets in a result or a checks document: its own list, else those of its gates."""
     if document is None:
         return ()
-    rows = [*_rows(document.get("ratchet_evidence"))]
+    rows = [*rows_in(document.get("ratchet_evidence"))]
     for name in ("gate_results", "results"):
         if not rows:
-            rows = [gate["ratchet"] for gate in _rows(document.get(name)) if isinstance(gate.get("ratchet"), dict)]
+            rows = [gate["ratchet"] for gate in rows_in(document.get(name)) if isinstance(gate.get("ratchet"), dict)]
     return tuple(found for row in rows[:MAX_RATCHETS] if (found := _ratchet(row)) is not None)
+
+
+def ratchet_reason(gate: Mapping[str, Any]) -> str | None:
+    """Why a gate's ratchet held or failed, in ddx's words; None if it has no ratchet."""
+    ratchet = gate.get("ratchet")
+    return text(ratchet, "reason") if isinstance(ratchet, dict) else None
 
 
 def read_stored_executions(ddx_dir: Path) -> tuple[StoredExecution, ...]:
@@ -224,7 +230,8 @@ def _object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _rows(value: object) -> list[dict[str, Any]]:
+def rows_in(value: object) -> list[dict[str, Any]]:
+    """The objects in a list of a record; empty for anything else."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 

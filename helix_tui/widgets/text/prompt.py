@@ -120,7 +120,7 @@ class PromptPane(FoldPane):
                 continue
             folded, lines = self.is_folded(key), part.text.count("\n") + 1
             mark: Span = ("▸ " if folded else "▾ ", "running")
-            right: tuple[Span, ...] = ((f"{counted(lines, 'line')}", "muted"),)
+            right: tuple[Span, ...] = ((counted(lines, "line"), "muted"),)
             yield Para(key, (mark, (part.name, "edge bold"), *about), right, landmark=True, opens=True)
             if not folded:
                 for number, line in enumerate(prose(part.text, max(16, width - 2))):

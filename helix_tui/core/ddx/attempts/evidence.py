@@ -21,6 +21,7 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.from_events import told_below
 from helix_tui.core.ddx.files import decode_object, read_bytes, stamp_of, text, whole
+from helix_tui.core.ddx.measures import ratchet_reason, rows_in
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ground.errors import UNROUTED, WHO
 from helix_tui.core.ground.git import GitFailed, ask_git, read_git
@@ -344,12 +345,11 @@ def _read_checks(bundle: Path, problems: list[str]) -> tuple[AttemptCheck, ...]:
     """April's checks.json, head's one file a check, and the acceptance check."""
     checks: list[AttemptCheck] = []
     gates = _object(bundle / "checks.json", problems)
-    for gate in _dicts(gates.get("results")):
+    for gate in rows_in(gates.get("results")):
         name = text(gate, "definition_id") or text(gate, "name") or "check"
         required = gate.get("required")
-        ratchet = gate.get("ratchet")  # why, where the gate's own output is only the number
-        said = text(ratchet, "reason") if isinstance(ratchet, dict) else ""
-        said = text(gate, "message") or said or text(gate, "stdout") or text(gate, "stderr")
+        # of a ratchet the gate's own output is only the number
+        said = text(gate, "message") or ratchet_reason(gate) or text(gate, "stdout") or text(gate, "stderr")
         # -1 is what Go reports of a process that a signal ended
         code = whole(gate.get("exit_code"), low=-(1 << 31))
         said = said or (f"exit code {code}" if code else "")
@@ -362,7 +362,7 @@ def _read_checks(bundle: Path, problems: list[str]) -> tuple[AttemptCheck, ...]:
         document = _object(path, problems)
         if document:
             checks.append(_check(path.stem, text(document, "status"), text(document, "message")))
-    criteria = _dicts(_object(bundle / "ac-check.json", problems).get("items"))
+    criteria = rows_in(_object(bundle / "ac-check.json", problems).get("items"))
     accepted = [_check(f"acceptance {c.get('ac', '')}", text(c, "result"), text(c, "evidence")) for c in criteria]
     return (*checks, *accepted)
 
@@ -380,10 +380,6 @@ def _object(path: Path, problems: list[str]) -> dict[str, Any]:
     except ValueError as error:
         problems.append(clean_line(f"{path.name}: {error}", 200))
         return {}
-
-
-def _dicts(value: object) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 # a user's settings (external tools, textconv, colours, a subfolder) must not change what is shown

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.attempt import Piece, Review, memory_class
 from helix_tui.core.ddx.files import Folder, decode_object, instant, money, read_bytes, stamp_of, text, whole, word
-from helix_tui.core.ddx.measures import read_ratchets
+from helix_tui.core.ddx.measures import ratchet_reason, read_ratchets, rows_in
 from helix_tui.core.ddx.names import began_at
 from helix_tui.core.ground.text import CONTEXT_BEGIN, clean_block, clean_line, split_block
 
@@ -205,8 +205,7 @@ def _of_prompt(folder: Path) -> tuple[str, str]:
 
 def _checked(result: Mapping[str, Any], checks: Mapping[str, Any]) -> Mapping[str, Any]:
     """The result as its checks leave it: April writes it before them, and it says ``success`` where they failed."""
-    rows = checks.get("results")
-    gates = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    gates = rows_in(checks.get("results"))
     failed = [gate for gate in gates if gate.get("required") and text(gate, "status") == "fail"]
     if not failed or word(result, "status") != "success":
         return result
@@ -215,8 +214,9 @@ def _checked(result: Mapping[str, Any], checks: Mapping[str, Any]) -> Mapping[st
 
 
 def _why_failed(gate: Mapping[str, Any]) -> str:
-    ratchet = gate.get("ratchet")
-    why = text(ratchet, "reason") if isinstance(ratchet, dict) else f"exit code {gate.get('exit_code')}"
+    why = ratchet_reason(gate)
+    if why is None:
+        why = f"exit code {gate.get('exit_code')}"
     return f"{text(gate, 'definition_id')}: {why}"
 
 
