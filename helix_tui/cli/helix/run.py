@@ -30,10 +30,12 @@ from helix_tui.cli.helix.shared import (
     show_dry_run,
 )
 from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.editing.execute.gate import QueueState
 from helix_tui.core.ground.errors import ReaderGone
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import parse_instant
+from helix_tui.core.supervision.decide.check import document_facts, take_status_summary
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
 from helix_tui.core.supervision.loop.work import RunOptions
 from helix_tui.core.supervision.run_state.budget import NO_LIMITS, Budget, Limits, parse_limits
@@ -126,7 +128,8 @@ def _run(call: Call) -> int:
         delegate = delegate_of(call, curator)
         if call.options.dry_run:
             words = ("ddx", *delegate.drain(wanted.agent_choice))
-            queue = curator.look().queue
+            queue = queue_state.queue
+            note_what_comes_first(call, curator, queue_state)
             bead = queue.beads[queue.ready[0]] if queue.ready and wanted.context else None
             context = agent_context(curator.project, queue, bead) if bead is not None else ""
             if context and not call.json and bead is not None:
@@ -139,6 +142,15 @@ def _run(call: Call) -> int:
     if call.json:
         call.emit(_document(outcome) | {"learned": learned})
     return outcome.stop.code
+
+
+def note_what_comes_first(call: Call, curator: Curator, queue_state: QueueState) -> None:
+    """Say on stderr what a run would do instead of executing a bead, if the facts decide so."""
+    documents = document_facts(curator, queue_state.queue)
+    verdict = take_status_summary(queue_state, curator.project, documents=documents).verdict
+    if verdict.next_action != "BUILD":
+        why = "; ".join(reason.detail for reason in verdict.reasons)
+        call.note(clean_line(f"helix: {verdict.next_action} comes first: {why}", 600))
 
 
 def learn(call: Call, outcome: RunOutcome) -> dict[str, object]:
@@ -246,7 +258,11 @@ def _start(call: Call) -> int:
     if holder is not None:
         raise CliError(f"run already active (pid={holder.pid})", "Use `helix-tui stop` first.")
     with explained():
-        refuse_shut(curator_of(call).look(), project)
+        curator = curator_of(call)
+        queue_state = curator.look()
+        refuse_shut(queue_state, project)
+        if call.options.dry_run:
+            note_what_comes_first(call, curator, queue_state)
     words = [*programs.helix_tui(), "run", "--summary", "-C", str(project.root), *_again(call)]
     if call.options.dry_run:
         return show_dry_run(call, [words])

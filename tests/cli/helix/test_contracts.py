@@ -103,6 +103,15 @@ def test_build_does_not_call_an_unreadable_tracker_no_match(helix: Any, stage: S
     assert "matched" not in ran.err
 
 
+@pytest.mark.parametrize("command", ["run", "start"])
+def test_a_dry_run_names_what_would_stop_the_run(helix: Any, stage: StageFactory, command: str) -> None:
+    world = stage([row("a-1", **BUILDABLE)])
+    assert "comes first" not in helix(world, command, "--dry-run").err
+    with open(world.root / ".ddx" / "beads.jsonl", "a") as tracker:
+        tracker.write('{"id": "a-2", "sta\n')
+    assert "GUIDANCE comes first: line 2 of beads.jsonl" in helix(world, command, "--dry-run").err
+
+
 def test_a_refusal_is_told_in_ddx_words_and_exits_one(helix: Any, stage: StageFactory) -> None:
     world = stage([row("a-1")])
     world.ddx.write_text(
