@@ -99,9 +99,11 @@ _SAID = re.compile(
     re.I,
 )
 _WORD_SAID = re.compile(
-    r"\b(?:pass ?word|passwd|pass[ -]?phrase|passcode|pwd|pin|user\b[^.\n]{0,30}?\bpass(?=\s?[:=])"
+    r"\b(?:pass ?word|passwd|pass[ -]?phrase|passcode|pwd|pin"
+    r"|passwort|kennwort|mot de passe|contraseña|senha|wachtwoord|lösenord|parola|пароль|密码|密碼"
+    r"|パスワード|비밀번호|user\b[^.\n]{0,30}?\bpass(?=\s?[:=])"
     r"|(?:recovery|backup|one-time|unlock) (?:codes?|keys?|pins?))(?: (?:for|of|on|at) [\w .-]{1,40}?)?\s*(?:\bis\b"
-    r"|\bwas\b|[:=])\s*"
+    r"|\bwas\b|\b(?:ist|lautet|war|est|es|é|är)\b|是|は|[:=])\s*"
     r"(?P<quote>['\"`]?)(?P<secret>[^\s'\"`,;]{4,64})",
     re.I,
 )
@@ -119,6 +121,7 @@ _LOGIN = re.compile(
 )
 _HINT = re.compile(
     r"pass|pwd|\bpin\b|secret|token|key|credential|log ?in|sign in|authenticat|cookie|bearer|basic|://|curl|mysql"
+    r"|kennwort|contraseña|senha|wachtwoord|lösenord|parola|пароль|密码|密碼|パスワード|비밀번호"
     r"|code is|(?:recovery|backup|one-time|unlock) code",
     re.I,
 )

@@ -24,7 +24,7 @@ from helix_tui.core.memory.guard.readings import rereadings, undisguised
 from helix_tui.core.memory.ranking import dashed
 from helix_tui.core.memory.records import Memory
 
-RULES = 9
+RULES = 10
 """Version of the scanner's rules: verdicts of other versions are ignored."""
 
 ORDER, SECRET = "order: ", "secret: "

@@ -29,7 +29,8 @@ _STRANGER = (
     r"|\b(?:evil|attacker)\b)"
 )
 _PUBLIC = (
-    r"(?:https?://|\bpaste ?bin\b|\btransfer\.sh\b|\bgist\b|\bngrok\b|\bwebhook\.site\b|\b0x0\.st\b"
+    r"(?:https?://|\bpaste ?bin\b|\b(?:a|the|this|your) paste (?:service|site)\b"
+    r"|\btransfer\.sh\b|\bgist\b|\bngrok\b|\bwebhook\.site\b|\b0x0\.st\b"
     r"|\bfile\.io\b"
     r"|\b(?:a|the|this|your) (?:public )?(?:issue|comment|commit message|pull request|pr description"
     r"|chat|channel)\b)"
@@ -46,6 +47,18 @@ _IN_SIGHT = (
 
 # gaps are bounded, and most end with the sentence: distant words belong to two statements
 _HARM_RULES: tuple[tuple[str, LatePattern], ...] = (
+    (
+        "defeats the checks",  # in other languages than English
+        LatePattern(
+            r"\b(?:lösch|entfern|deaktivier|überspring|supprim|effac|désactiv|saute|borr|elimin|desactiv|quit[ae]|apag|remov"
+            r"|desativ|cancell|rimuov|disattiv|verwijder|удал|отключ)\w*[^.\n]{0,30}?\b(?:tests?|prüfung\w*|pruebas?|testes"
+            r"|prove|vérification\w*|verifi[ck]\w*|тест\w*)\b[^.\n]{0,40}?\b(?:damit|so ?dass|bis|pour que|afin que"
+            r"|jusqu'à|para que|até que|affinché|così che|finché|zodat|чтобы)\b[^.\n]{0,40}?"
+            r"\b(?:durchl|grün|besteh|passe|vert|réuss|pase|verde|passi|slaag|groen|прош|пройд|зел)"
+            r"|(?:删除|禁用|跳过)[^.。\n]{0,10}(?:测试|检查)[^.。\n]{0,20}(?:通过|绿)",
+            re.I,
+        ),
+    ),
     (
         "defeats the checks",
         LatePattern(
@@ -134,6 +147,8 @@ _HARM_RULES: tuple[tuple[str, LatePattern], ...] = (
             rf"{_STRANGER}"
             r"|\bgit remote (?:add|set-url)\b[^\n]{0,120}\bgit push\b[^\n]{0,30}(?:--all|--mirror)\b"
             r"|\bgit push\b[^\n]{0,40}(?:--all|--mirror)[^\n]{0,20}\b(?:evil|attacker)\w*"
+            r"|\bpush\b[^.\n]{0,30}?(?:https?://|git@|ssh://)[^\s]+[^.\n]{0,20}?\binstead of\b[^.\n]{0,15}?"
+            r"\b(?:origin|upstream|the remote)\b"
             r"|\b(?:upload|send|post|publish|push)\b[^.\n]{0,30}"
             r"\b(?:repo(?:sitory)?|source code|codebase|source tree|work ?tree"
             r"|git history)\b[^.\n]{0,40}?\b(?:to|at|on)\s+"

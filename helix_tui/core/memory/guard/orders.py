@@ -17,11 +17,34 @@ from helix_tui.core.memory.guard.harm import forbids
 
 _EARLIER = r"(?:previous|prior|earlier|above|preceding|existing|original|system|safety|developer|your)"
 _ORDER_RULES = r"(?:instructions?|prompts?|directions?|guidelines?|rules|guardrails?|messages?|constraints?|policies)"
+_DISMISS = (
+    r"(?:(?<!ne pas )(?<!n')(?<!no )(?<!não )(?<!non )(?<!не )\b"
+    r"(?:ignor(?!(?:e|ed|es|ing|ant|ance)\b)\w+|ignore\s+(?:tout\w+\s+|todas\s+)?(?:les|tes|vos|las|as|os|le)(?=\s)"
+    r"|missacht\w*|vergiss|vergesst|vergessen sie|übergeh\w*|setz(?:e|t|en)?\s+(?:dich|euch|sie sich)\s+über"
+    r"|oubli(?:e|ez|er)|(?:tiens|tenez|tenir)\s+pas\s+compte|fai(?:s|tes|re)\s+abstraction"
+    r"|olvid\w+|descart\w+|caso\s+omiso|pas[ae]\s+por\s+alto|esque[cç]\w+|desconsider\w+"
+    r"|dimentic\w+|trascur\w+|negeer|vergeet|glöm|bortse|glem|zignoruj|zapomnij|pomiń"
+    r"|игнорир\w*|забуд\w*)"
+    r"|\b(?:non\s+tenere\s+conto|no\s+tengas\s+en\s+cuenta|não\s+leve\s+em\s+conta|geen\s+rekening))"
+    r"(?!\s+(?:nicht|niet|pas|inte|ikke)\b)"
+)
+"""To dismiss something, in other languages than English, and not negated."""
+_INSTRUCTION = (
+    r"(?:anweisung|vorgabe|instruktion|instru[ck]?[cçkt]\w{2}|istruzion|consigne|dire[ck]?tiv|dire[ck]?tri[cz]|polece|wytyczn"
+    r"|инструкц|указан|правил)\w*"
+)
+_RULE = r"(?:regeln?|règles|reglas|regras|regole|regels|regler|zasad\w*)\b"
+_BEFORE = (
+    r"(?:bisher|vorher|vorig|zuvor|oben|obig|früher|précéd|avant|ci-dessus|dit\b|anterior|antes|arriba|dicho|acima|dito\b"
+    r"|precedent|sopra|detto|eerder|vorige|tidigare|poprzedni|предыдущ)\w*"
+)
+_WHOLE = rf"(?:alle|sämtliche|toutes|todas|tutte|alla|wszystkie|все|system\w*|{_BEFORE})"
 _SAYS_TO_AGENT: tuple[tuple[str, LatePattern], ...] = (
     (
         "overrides instructions",
         LatePattern(
-            rf"\b(?:(?:ignore|disregard|forget)\b[^.\n]{{0,30}}?\b(?:all|any|every|everything|the|{_EARLIER})"
+            r"(?<!do not )(?<!don't )(?<!never )\b"
+            rf"(?:(?:ignore|disregard|forget)\b[^.\n]{{0,30}}?\b(?:all|any|every|everything|the|{_EARLIER})"
             # "override the prompt", "drop the constraints" is ordinary engineering text
             rf"|(?:override|bypass|discard|drop)\b[^.\n]{{0,30}}?\b(?:all|any|every|everything|{_EARLIER}))\b"
             rf"[^.\n]{{0,30}}?\b{_EARLIER}?\s*{_ORDER_RULES}\b",
@@ -163,14 +186,21 @@ _SAYS_TO_AGENT: tuple[tuple[str, LatePattern], ...] = (
         LatePattern(
             r"\b(?:stop|cease|quit)\s+(?:following|obeying)\b[^.\n]{0,40}"
             r"\b(?:instructions|rules|guidelines|policy|policies)\b"
-            r"|\beverything (?:above|before this)\s+is\s+(?:void|cancelled|no longer valid|to be ignored)"
-            # the same in other languages
-            r"|\b(?:ignorier\w*|missachte\w*|vergiss|verg(?:e|i)ss\w*)\b[^.\n]{0,40}"
-            r"\b(?:anweisung|vorgabe|regel|instruktion)\w*"
-            r"|\bignore[zr]?\s+(?:toutes\s+)?(?:les|tes|vos)\s+(?:instructions|consignes|r\u00e8gles)"
-            r"|\b(?:ignor[ae]|olvid[ae]|descarta|ignorad|dimentica)\w*\s[^.\n]{0,30}\b(?:instruc\w+|instru\u00e7\w+|istruzion\w+|reglas)"
-            r"|\b(?:\u0438\u0433\u043d\u043e\u0440\u0438\u0440|\u0437\u0430\u0431\u0443\u0434)\w*[^.\n]{0,40}(?:\u0438\u043d\u0441\u0442\u0440\u0443\u043a\u0446|\u0443\u043a\u0430\u0437\u0430\u043d|\u043f\u0440\u0430\u0432\u0438\u043b)"
-            r"|(?:\u5ffd\u7565|\u7121\u8996|\u65e0\u89c6)[^.\n]{0,20}(?:\u6307\u793a|\u6307\u4ee4|\u89c4\u5219)",
+            r"|\beverything (?:above|before this)\s+is\s+(?:void|cancelled|no longer valid|to be ignored)",
+            re.I,
+        ),
+    ),
+    (
+        "overrides instructions",
+        LatePattern(
+            rf"{_DISMISS}[^.\n]{{0,40}}?\b{_INSTRUCTION}"
+            rf"|{_DISMISS}[^.\n]{{0,30}}?\b{_WHOLE}[^.\n]{{0,25}}?\b{_RULE}"
+            rf"|{_DISMISS}[^.\n]{{0,30}}?\b{_RULE}[^.\n]{{0,25}}?\b{_WHOLE}"
+            rf"|{_DISMISS}\s+(?:alles|tout|todo|tudo|tutto|wszystko|allt)\b[^.\n]{{0,30}}?\b{_BEFORE}"
+            # Chinese, Japanese and Korean write no blanks; Japanese, Korean and Turkish end with the verb
+            r"|(?:忽略|忽視|忽视|無視|无视|忘记|忘記|忘掉|不要理会|不要理會)[^.。\n]{0,20}(?:指示|指令|规则|規則|命令)"
+            r"|(?:指示|指令|命令|ルール)[^.。\n]{0,15}(?:無視|忘れ|破棄)|(?:지시|명령|규칙)[^.\n]{0,15}(?:무시|잊)"
+            r"|\b(?:talimat|yönerge|komut)\w*[^.\n]{0,20}\b(?:yok say|görmezden gel|unut)",
             re.I,
         ),
     ),
