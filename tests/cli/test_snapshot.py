@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from textual.app import App
 
+from helix_tui.cli.show.snapshot import workers_done
 from tests.cli.conftest import Cli
 from tests.cli.test_attempts import FIRST, leave_bundle
 from tests.cli.test_queue import NOW, ROWS, bead
@@ -81,3 +84,14 @@ def test_a_folder_without_records_is_a_designed_screen(cli: Cli, tmp_path: Path)
     ran = cli("snapshot", "--size", "80x24", "-C", tmp_path)
     assert ran.code == 0
     assert "demo" in ran.out
+
+
+async def test_a_worker_that_another_replaces_is_waited_for_as_done() -> None:
+    app: App[None] = App()
+    async with app.run_test():
+        replaced = app.run_worker(asyncio.Event().wait(), exclusive=True)
+        waiting = asyncio.create_task(workers_done(app))
+        await asyncio.sleep(0)
+        app.run_worker(asyncio.Event().wait(), exclusive=True)
+        await waiting
+        assert replaced.is_cancelled

@@ -7,6 +7,7 @@ import asyncio
 import io
 import re
 import shutil
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from helix_tui.cli.app_factory import OnChange, make_app
@@ -22,6 +23,8 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.snapshot import Change, Snapshot, take_snapshot
 
 if TYPE_CHECKING:
+    from textual.app import App
+
     from helix_tui.app import HelixApp
 
 DEFAULT_SIZE = (120, 40)
@@ -129,7 +132,7 @@ async def _draw(call: Call, snapshot: Snapshot, size: tuple[int, int]) -> tuple[
     try:
         async with asyncio.timeout(DRAW_LIMIT), app.run_test(size=size) as pilot:
             for _ in range(3):  # the result of one worker may start another
-                await app.workers.wait_for_complete()
+                await workers_done(app)
                 await pilot.pause()
             sheet = _sheet(app, call.options.screen)
             drawn = frame_text(app, colour=call.paint.colour), picture_of(app), sheet
@@ -142,6 +145,15 @@ async def _draw(call: Call, snapshot: Snapshot, size: tuple[int, int]) -> tuple[
             DEFECT,
         )
     return drawn
+
+
+async def workers_done(app: App[Any]) -> None:
+    """Wait for the workers that run now; one that another replaces meanwhile is done too."""
+    from textual.worker import WorkerCancelled
+
+    for worker in list(app.workers):
+        with suppress(WorkerCancelled):
+            await worker.wait()
 
 
 def frame_text(app: HelixApp, *, colour: bool) -> str:
