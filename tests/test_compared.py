@@ -12,7 +12,7 @@ from helix_tui.keymap import KEYS, as_typed
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "compared.md").read_text()
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
-    for line in PAGE.splitlines()
+    for line in PAGE.partition("\n## ")[0].splitlines()
     if line.startswith("| ") and not line.startswith("| task")
 ]
 OF_SHEETS = ("1", "2", "3")

@@ -319,6 +319,10 @@ class UndoRequest(ChangeRequest):
             return f"{self.word} {self.entry.id}"
         return "undo the last change" if self.word == "undo" else "redo what was undone"
 
+    @property
+    def already(self) -> str:
+        return "" if self.entry is not None else f"no change made here is left to {self.word}"
+
     def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
         """The plan.
 
@@ -330,7 +334,7 @@ class UndoRequest(ChangeRequest):
         found = history.to_undo(curator.me) if self.word == "undo" else history.to_redo(curator.me)
         entry = self.entry or next(iter(found), None)
         if entry is None:
-            return Plan(self.word, f"there is nothing to {self.word}")
+            return Plan(self.word, f"nothing to {self.word}")
         dialect = curator.dialect(queue_state.queue)
         undo_plan = plan_undo([entry], history, queue_state.queue, dialect, queue_state.busy)
         turn = undo_plan.problem
