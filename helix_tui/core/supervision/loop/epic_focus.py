@@ -210,10 +210,15 @@ class Curating:
         return not any(overlay.status(bead_id) not in TERMINAL for bead_id in below)
 
     def _can_go_on(self, overlay: Overlay, epic: str) -> bool:
-        """Whether a bead that the epic needs is ready or being worked on."""
+        """Whether a bead that the epic needs is being worked on, or is ready and not one that the run skips."""
         queue = overlay.queue
         wanted = needed(overlay, epic, descendants(overlay, epic)) - {epic}
-        return any(queue.state(each) in ("ready", "running", "claimed") for each in wanted if each in queue.beads)
+        states = {each: queue.state(each) for each in wanted if each in queue.beads}
+        skipped = self.work.kept_back(queue)
+        return any(
+            state in ("running", "claimed") or (state == "ready" and each not in skipped)
+            for each, state in states.items()
+        )
 
     def _review_first(self, queue_state: QueueState, epic: str) -> bool:
         """Have a finished epic reviewed as a whole before it is closed; return whether the review is pending.

@@ -75,6 +75,16 @@ def test_what_it_stops_for_names_what_it_passed_over_too(stage: StageFactory) ->
     assert stop.detail.endswith("; and a-1 waits for a decision")
 
 
+@pytest.mark.parametrize("ends", [CONFLICT, {"results": [{"status": "execution_failed"}]}], ids=["asks", "failed"])
+def test_an_epic_whose_ready_beads_the_run_skips_gives_the_focus_up(stage: StageFactory, ends: dict[str, Any]) -> None:
+    """What the focus held back is ready then: "nothing else is ready" would be false."""
+    world = stage([row("e-1", issue_type="epic"), row("c-1", parent="e-1"), row("o-1", priority=3)])
+    world.turns(ends)
+    world.run(focus="e-1")
+    assert world.executed == [f"c-1 {ends['results'][0]['status']}", "o-1 success"]
+    assert any("releasing focus" in line for line in world.said)
+
+
 def test_an_answer_while_the_run_goes_on_takes_it_up_again(stage: StageFactory) -> None:
     world = stage([row("a-1"), row("b-1"), row("c-1")])
     world.turns(CONFLICT, {"results": [{}], "answer": "again"}, CONFLICT)
