@@ -402,7 +402,7 @@ REASONS = {
     "next_action:STOP": "no bead is ready, and nothing says what else there is to do",
     "next_action:DESIGN": "a design pass changed nothing and would be the next step again",
     "next_action:POLISH": "a polish pass changed nothing and would be the next step again",
-    "next_action:ALIGN": "alignment is the next step, and is switched off or changed nothing",
+    "next_action:ALIGN": "alignment is the next step, and this run goes no further",
     "budget": "its budget is spent; it starts nothing more",
     "max_cycles": "it completed as many cycles as requested",
     "batch_done": "nothing in the batch is left to run",
