@@ -76,7 +76,7 @@ _FRAMES: tuple[tuple[Asks, str], ...] = (
     ("how to", r"\bwhat do i (?:have to|need to|do)\b"),
     ("why", r"\bwhy\b|\breason (?:for|that|why|behind)\b|\bwhat is the (?:reason|rationale|point)\b|\bhow come\b"),
     ("value", rf"\bhow {_COUNTED}\b"),
-    ("list", r"\b(?:which|what) (?:kinds?|types?|sorts?|levels?|phases?|options?|steps?|ways?|reasons?) "),
+    ("list", r"\b(?:which|what) (?:kinds?|types?|sorts?|levels?|phases?|options?|steps?|ways?|reasons?|places) "),
     ("what happens", r"\bwhat (?:happens|happened|will happen|would happen|becomes|follows|goes wrong)\b|\bwhat if\b"),
     ("what happens", r"^when (?:is|are|does|do|will)\b|\bwhat (?:does|do) .{1,60}\b(?:when|if|with a|on an?|after)\b"),
     ("value", rf"\bwh(?:at|ich)(?: is| are|'s)?(?: the)?(?: \w+){{0,2}} {_QUANTITY}\b(?! names?\b)"),

@@ -464,8 +464,10 @@ class _Asking:
             return "answered"
         if tier == "Clarify":
             return "not found"
-        if records is not None or not passages:
+        if records is not None:
             return "answered" if tier == "Grounded" else "evidence found"
+        if not passages:
+            return "evidence found"
         # a word of little meaning, or of the question's frame, may be missing without leaving anything open
         things = {one.term for one in subject.words if one.weight == 1}
         whole = grounding.passes and all(things.isdisjoint(slot.terms) for slot in missing)

@@ -12,7 +12,7 @@ from helix_tui.core.ask.answer.confidence import agreement, kind_of_answer
 from helix_tui.core.ask.answer.passages import Passage
 from helix_tui.core.ask.answer.sentences import MOST_QUOTED, cut_code, cut_document, imports_in
 from helix_tui.core.ask.records import Span
-from helix_tui.core.ask.retrieval.subject import Wording, may_have, read_subject
+from helix_tui.core.ask.retrieval.subject import Asks, Wording, may_have, read_subject
 from helix_tui.core.ask.tokens import make_terms
 from tests.core.ask.sessions.solar import document, run_of, write
 
@@ -313,13 +313,18 @@ def test_a_name_in_code_is_defined_as_it_is_written(question: str, line: str) ->
     assert not direct.search(f"See also: {line}")
 
 
-def test_a_place_is_answered_where_another_quoted_one_is_in_its_file() -> None:
-    weak = _passage(score=1.2, together=0.4)
-    other = replace(weak, span=Span("b.py", 1, 2, "lines", "", "", ""))
-    assert kind_of_answer("where", [weak, weak]) == "answered"
-    assert kind_of_answer("where", [weak, other]) == "evidence found"
-    assert kind_of_answer("where", [replace(weak, together=0.3), weak]) == "evidence found"
-    assert kind_of_answer("where", [weak, weak], one_word=True) == "evidence found"
+@pytest.mark.parametrize("asks", ["where", "why"])
+def test_a_place_and_a_reason_are_answered_by_a_passage_that_leads_the_second(asks: Asks) -> None:
+    weak = _passage(score=1.2, together=0.5, line=0.3)
+    assert kind_of_answer(asks, [weak, replace(weak, score=0.95)]) == "answered"
+    assert kind_of_answer(asks, [weak, replace(weak, score=1.05)]) == "evidence found"
+    assert kind_of_answer(asks, [weak]) == "evidence found"
+    assert kind_of_answer("how to", [weak, replace(weak, score=0.95)]) == "evidence found"
+
+
+def test_a_comparison_is_answered_by_a_passage_that_says_both_things() -> None:
+    assert kind_of_answer("compare", [_passage(score=1.5, together=0.8)]) == "answered"
+    assert kind_of_answer("compare", [_passage(score=1.5, together=0.7)]) == "evidence found"
 
 
 def test_an_irregular_form_says_its_verb() -> None:
