@@ -324,7 +324,7 @@ def _commits(subject: AttemptSubject) -> Iterator[Para]:
         ("base", attempt.base_rev, "text"),
         ("result", attempt.result_rev, "text"),
         ("landed as", attempt.landed_rev if attempt.landed_rev != attempt.result_rev else "", "success"),
-        ("kept at", attempt.preserve_ref, "attention"),
+        ("kept at", attempt.kept_at, "attention"),
     ]
     rows = [(name, clean_line(value, 200), ink) for name, value, ink in rows if value]
     if not rows:

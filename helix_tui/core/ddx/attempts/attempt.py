@@ -298,6 +298,11 @@ class Attempt(AttemptEnd, frozen=True):
         return self.verdict.preserved
 
     @property
+    def kept_at(self) -> str:
+        """The ref of a change that has not landed; a ddx that reviews before landing may name the candidate alone."""
+        return "" if self.landed else self.preserve_ref or (self.candidate_ref if self.preserved else "")
+
+    @property
     def faulted(self) -> bool:
         """Whether it landed and ddx reports a fault nevertheless: a review after landing, or a push."""
         return self.landed and found_after_landing(self.status)

@@ -150,9 +150,7 @@ def read_diff(root: Path, attempt: Attempt, *, timeout: float = 15.0, cap: int =
 
 def result_of(attempt: Attempt) -> str:
     """The ref at which an attempt's change is kept, else its commit; empty if it names none."""
-    if attempt.preserved and attempt.preserve_ref:
-        return attempt.preserve_ref
-    return attempt.result_rev or attempt.landed_rev
+    return attempt.kept_at or attempt.result_rev or attempt.landed_rev
 
 
 def git_diff(
@@ -297,7 +295,7 @@ def _follow_up(attempt: Attempt, now: int) -> str:
     if attempt.retry_after is not None and attempt.retry_after > now:
         return f"retry in {format_span((attempt.retry_after - now) / NS)}"
     if attempt.status.startswith("land_conflict"):
-        ref = attempt.preserve_ref or "the preserved change"
+        ref = attempt.kept_at or "the preserved change"
         return f"rebase {ref} by hand, or open the bead again for a fresh attempt"
     if re.search(UNROUTED, f"{attempt.error}\n{attempt.detail}"):
         return WHO
@@ -310,7 +308,7 @@ def _follow_up(attempt: Attempt, now: int) -> str:
     if known:
         return known
     if attempt.preserved:
-        return f"look at {attempt.preserve_ref or 'the preserved change'}, then land it or try again"
+        return f"look at {attempt.kept_at or 'the preserved change'}, then land it or try again"
     if attempt.verdict.outcome == "interrupted":
         return "somebody ended it: it can be tried again"
     if attempt.status == "execution_failed":

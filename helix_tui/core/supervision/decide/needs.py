@@ -411,7 +411,7 @@ def _where_kept(attempt: Attempt, bead: Bead, *, lands: bool) -> str:
     Useful facts come first and ids last, as list rows are cut at the end.
     """
     why, meaning = attempt.verdict.why, status_of(attempt.status).meaning
-    ref = "" if attempt.landed else attempt.preserve_ref or attempt.candidate_ref
+    ref = attempt.kept_at
     fault = _fault(attempt, bead) if _kept_kind(attempt) in _FAULTED else ""
     parts = [fault] if fault else []
     parts += [meaning] if why.endswith(f"; {meaning}") else []

@@ -381,7 +381,7 @@ class Loop:
             work.teller.brief(f"cycle {number}: {called(result.bead_id)} → COMPLETE ({done})")
             work.teller.verbose(f"cycle {number}: {called(result.bead_id)} → success")
             return
-        ref = result.attempt.preserve_ref
+        ref = result.attempt.kept_at
         kept = f", kept at {ref}" if ref else ""
         again = f", not before {result.retry_after}" if result.retry_after else ""
         detail = f": {result.detail}" if result.detail and result.detail != result.status else ""

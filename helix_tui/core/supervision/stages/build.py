@@ -189,7 +189,7 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, agent_choice:
         closed=closed,
         landed=landed,
         preserved=attempt.preserved,
-        preserve_ref=attempt.preserve_ref,
+        preserve_ref=attempt.kept_at,
         follow_up=follow_up,
         code=code,
         document=document,
