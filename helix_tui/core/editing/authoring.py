@@ -14,6 +14,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from helix_tui.core.editing.steps import called, targets
+from helix_tui.core.ground.text import LatePattern
 
 PHASES = ("frame", "design", "test", "build", "deploy", "iterate", "review")
 
@@ -22,13 +23,13 @@ REQUIRED_LABEL = "helix"
 _NEED_ACCEPTANCE = frozenset({"task", "epic"})
 _NEED_SPEC = frozenset({"task"})
 
-_COMMAND = re.compile(
+_COMMAND = LatePattern(
     r"\b(bash|biome|bun|cargo|ddx|git|go|helix|just|lefthook|node|npm|pnpm|pytest|python3?|ruff|uv|yarn)\b"
     # words of English too, unless what follows is a command's
     r"|(?-i:\btest (?:! )?-[a-z] \S|\b(?:curl|diff|grep|jq|ls|rg) (?:-\w|['\"]|\S+ \S*[./]\w))",
     re.IGNORECASE,
 )
-_CHECK = re.compile(
+_CHECK = LatePattern(
     r"\b("
     r"pass(es|ed|ing)?|fail(s|ed|ing)?|returns?|returned|returning|contain(s|ed|ing)?|match(es|ed|ing)?|"
     r"exist(s|ed|ing)?|prints?|printed|printing|show(s|ed|n|ing)?|creat(e|es|ed|ing)|updat(e|es|ed|ing)|"
@@ -38,13 +39,13 @@ _CHECK = re.compile(
     r")\b",
     re.IGNORECASE,
 )
-_TARGET = re.compile(
+_TARGET = LatePattern(
     r"`[^`]+`|(?:^|[\s`])(?:[\w.-]+/)+[\w.-]+|status|label|tracker|field|notes|"
     r"(?-i:\bTest[A-Z]\w+)|\btest_\w+|\bmake [\w.-]+ (?:passes|succeeds|exits|fails|prints)",
     re.IGNORECASE | re.ASCII,
 )
 """Names of commands, paths, fields, tests as languages name them, and make targets."""
-_VAGUE = re.compile(r"\b(works?|correct(ly)?|complete(ly)?|aligned?)\b", re.IGNORECASE)
+_VAGUE = LatePattern(r"\b(works?|correct(ly)?|complete(ly)?|aligned?)\b", re.IGNORECASE)
 
 
 Level = Literal["error", "warning"]

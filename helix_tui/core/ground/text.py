@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from importlib.util import find_spec, module_from_spec
 from typing import Any
@@ -53,6 +53,18 @@ class LatePattern:
     def search(self, text: str) -> re.Match[str] | None:
         """The first match in a text."""
         return self._pattern.search(text)
+
+    def match(self, text: str) -> re.Match[str] | None:
+        """The match at the start of a text."""
+        return self._pattern.match(text)
+
+    def findall(self, text: str) -> list[str]:
+        """The matched texts; the pattern has at most one group."""
+        return self._pattern.findall(text)
+
+    def sub(self, put: str | Callable[[re.Match[str]], str], text: str) -> str:
+        """The text with every match replaced."""
+        return self._pattern.sub(put, text)
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:

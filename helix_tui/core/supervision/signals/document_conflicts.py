@@ -21,7 +21,7 @@ from msgspec import Struct
 from helix_tui.core.ddx.documents.graph import GraphDocument
 from helix_tui.core.ddx.documents.source import Documents
 from helix_tui.core.ddx.files import read_bytes
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import LatePattern, clean_line
 
 
 def _words(text: str) -> frozenset[str]:
@@ -43,14 +43,14 @@ EXCLUSIVE = (
 )
 """Pairs of patterns that cannot both be demanded of one thing."""
 
-_EXCLUSIVE = tuple(tuple(re.compile(side, re.I) for side in pair) for pair in EXCLUSIVE)
-_ANY_EXCLUSIVE = re.compile("|".join(side for pair in EXCLUSIVE for side in pair), re.I)
-_NOT = re.compile(r"\b(must not|shall not|should not|may not|cannot|can not|never|must never|no longer|not)\b", re.I)
-_DENIED = re.compile(
+_EXCLUSIVE = tuple(tuple(LatePattern(side, re.I) for side in pair) for pair in EXCLUSIVE)
+_ANY_EXCLUSIVE = LatePattern("|".join(side for pair in EXCLUSIVE for side in pair), re.I)
+_NOT = LatePattern(r"\b(must not|shall not|should not|may not|cannot|can not|never|must never|no longer|not)\b", re.I)
+_DENIED = LatePattern(
     r"\b(not|never|no longer|cannot|rather than|instead of|was|were|used to be)(\s+\w+){0,2}\s+$", re.I
 )
 """Words that negate what follows: "never in real time", "was synchronous"."""
-_MODAL = re.compile(
+_MODAL = LatePattern(
     r"\b(must|shall|should|will|may|has to|have to|needs? to|always|only|is|are|be|the|a|an|to)\b", re.I
 )
 _COMMON = _words(
@@ -163,17 +163,17 @@ def _negated(first: Demand, second: Demand) -> bool:
 
 # ── actions ──
 
-_TOKEN = re.compile(r"\w[\w.+/-]*\w|\w|[,:()]")
+_TOKEN = LatePattern(r"\w[\w.+/-]*\w|\w|[,:()]")
 _ASKED = (
     r"must|shall|should|will|may|can|has to|have to|needs? to|(?:is|are) (?:required|allowed|expected|permitted) to"
 )
-_ORDER = re.compile(
+_ORDER = LatePattern(
     rf"^(?P<who>[^,:;()]*?)\b(?:(?P<never>cannot|(?:(?:{_ASKED}|does|do) )(?:not|never)|never"
     rf"|(?:is|are) (?:not allowed|forbidden|prohibited) to)|(?P<must>{_ASKED}))\s+"
     r"(?:(?:always|also|then|be able to|be)\s+)*(?P<what>.+)$",
     re.I,
 )
-_NOBODY = re.compile(r"^\s*(?:nothing|nobody|no one|no\s+\w+(?:\s+\w+)?)\s*$", re.I)
+_NOBODY = LatePattern(r"^\s*(?:nothing|nobody|no one|no\s+\w+(?:\s+\w+)?)\s*$", re.I)
 _ARTICLES = _words("the a an its their his our your this these those any")
 _LINKING = _words(
     "to from in into on onto at by with within without over via through for of about against under above before after "
@@ -257,14 +257,14 @@ _NUMBERS = {
     "sixty": 60,
     "ninety": 90,
 }
-_LENGTH = re.compile(
+_LENGTH = LatePattern(
     rf"(?P<bound>\b(?:at least|no less than|a minimum of|at most|no more than|no longer than|up to|a maximum of"
     rf"|within|less than|under|more than|over)\s+)?(?<![\w.])"
     rf"(?P<number>\d+(?:\.\d+)?|\b(?:{'|'.join(_NUMBERS)}|every)\b)[\s-]?"
     rf"(?P<unit>{'|'.join(sorted(_SECONDS, key=len, reverse=True))})s?\b",
     re.I,
 )
-_FOREVER = re.compile(r"\b(?:for ?ever|indefinitely|permanently|for good|without (?:a )?(?:time )?limit)\b", re.I)
+_FOREVER = LatePattern(r"\b(?:for ?ever|indefinitely|permanently|for good|without (?:a )?(?:time )?limit)\b", re.I)
 _KEPT = r"(?P<keep>keep|keeps|kept|retain|retains|retained|store|stores|stored|preserved?|preserves)"
 _GONE = (
     r"(?P<drop>deletes?|deleted|removed?|removes|purged?|purges|erased?|erases|discards?|discarded|expires?|expired"
@@ -272,10 +272,10 @@ _GONE = (
 )
 _BEING = r"(?P<be>(?:is|are|be|being|been|get|gets)\s+(?P<not>(?:not|never)\s+)?(?:\w+ly\s+)?)"
 _PASSIVE, _ACTIVE = (
-    re.compile(rf"^(?P<who>.*?)\b{being}(?<!the )(?<!a )(?<!our )(?:{_KEPT}|{_GONE})\b(?P<rest>.*)$", re.I)
+    LatePattern(rf"^(?P<who>.*?)\b{being}(?<!the )(?<!a )(?<!our )(?:{_KEPT}|{_GONE})\b(?P<rest>.*)$", re.I)
     for being in (_BEING, _BEING + "?")
 )
-_REASON = re.compile(r"\b(?:by|because|so that|since|as required|in order)\b.*$", re.I)
+_REASON = LatePattern(r"\b(?:by|because|so that|since|as required|in order)\b.*$", re.I)
 _AT_LEAST = frozenset(
     (
         "at least", "no less than", "no fewer than", "not less than", "not fewer than", "a minimum of",
@@ -300,13 +300,13 @@ def _lasting(text: str) -> _Lasting | None:
     return _Lasting(("", about, frozenset()), *_bounds(lengths[0])) if len(bare) >= 2 else None
 
 
-_AMOUNT = re.compile(
+_AMOUNT = LatePattern(
     r"\b(?P<bound>at least|(?:no|not) (?:less|fewer) than|a minimum of|at most|(?:no|not) more than"
     r"|up to|a maximum of|less than|fewer than|more than|over|exactly)\s+"
     rf"(?P<number>\d[\d,]*(?:\.\d+)?|{'|'.join(_NUMBERS)})\b(?!\s*(?:{'|'.join(_SECONDS)})s?\b)",
     re.I,
 )
-_EXCEED = re.compile(r"\b(?:(?:must|may|shall|should|can) ?not|never|does not|do not) exceed\b", re.I)
+_EXCEED = LatePattern(r"\b(?:(?:must|may|shall|should|can) ?not|never|does not|do not) exceed\b", re.I)
 
 
 def _counted(text: str) -> _Lasting | None:
@@ -400,17 +400,17 @@ LOWEST = 10
 MAX_DOCUMENT = 1 << 20
 MAX_STATEMENTS = 2000
 
-_HEADING = re.compile(r"^#{1,6}\s+(.*)")
-_ITEM = re.compile(r"\s*(?:[-*•]|\d+[.)])\s+(.*\S)")
-_WANTED = re.compile(r"\b(constraints?|requirements?)\b", re.IGNORECASE)
-_CHOICE = re.compile(r"\buses?\s+(?P<what>[\w.+-]+)\s+(?:for|as)\s+(?P<why>[\w -]{3,60})", re.IGNORECASE)
-_LINK = re.compile(r"\[\[([A-Za-z][\w.-]*)\]\]")
-_PLACEHOLDER = re.compile(r"(?<![A-Za-z])(?:X{2,}|N{2,}|ID)(?![A-Za-z])")
-_FENCE = re.compile(r"\s{0,12}(?:[-*>]\s+|\d+[.)]\s+)?(`{3,}|~{3,})")
-_INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
-_LISTED = re.compile(r"\s{0,3}(?:[-*+]|\d+[.)])\s")
-_SPAN = re.compile(r"(?s)(?<!`)(`+)(?!`)(?:(?!\n\n).)+?(?<!`)\1(?!`)")
-_COMMENT = re.compile(r"(?s)<!--.*?-->")
+_HEADING = LatePattern(r"^#{1,6}\s+(.*)")
+_ITEM = LatePattern(r"\s*(?:[-*•]|\d+[.)])\s+(.*\S)")
+_WANTED = LatePattern(r"\b(constraints?|requirements?)\b", re.IGNORECASE)
+_CHOICE = LatePattern(r"\buses?\s+(?P<what>[\w.+-]+)\s+(?:for|as)\s+(?P<why>[\w -]{3,60})", re.IGNORECASE)
+_LINK = LatePattern(r"\[\[([A-Za-z][\w.-]*)\]\]")
+_PLACEHOLDER = LatePattern(r"(?<![A-Za-z])(?:X{2,}|N{2,}|ID)(?![A-Za-z])")
+_FENCE = LatePattern(r"\s{0,12}(?:[-*>]\s+|\d+[.)]\s+)?(`{3,}|~{3,})")
+_INDENTED = LatePattern(r"(?: {4}|\t)\s*\S")
+_LISTED = LatePattern(r"\s{0,3}(?:[-*+]|\d+[.)])\s")
+_SPAN = LatePattern(r"(?s)(?<!`)(`+)(?!`)(?:(?!\n\n).)+?(?<!`)\1(?!`)")
+_COMMENT = LatePattern(r"(?s)<!--.*?-->")
 
 
 class Statement(Struct, frozen=True):
