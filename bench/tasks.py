@@ -225,13 +225,10 @@ class Places:
         else:
             path.parent.mkdir(parents=True)
             shutil.copy(tracker, path)
-        self._commit_all(root)
-        return root
-
-    def _commit_all(self, root: Path) -> None:
         self.run(root, "git", "init", "--quiet", ".")
         self.run(root, "git", "add", "--all")
         self.run(root, "git", "commit", "--quiet", "--message", "beads")
+        return root
 
     def _commits(self, root: Path) -> Path:
         root.mkdir()

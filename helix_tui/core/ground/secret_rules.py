@@ -98,10 +98,12 @@ _SAID = re.compile(
     r"\b(?:is|to|was|becomes)[ :]+['\"`]?(?P<secret>[^\s'\"`,;]{8,200})",
     re.I,
 )
+_ABROAD = "kennwort|contraseña|senha|wachtwoord|lösenord|parola|пароль|密码|密碼|パスワード|비밀번호"
+"""A password in other languages than English, where its word has no *pass* in it."""
 _WORD_SAID = re.compile(
     r"\b(?:pass ?word|passwd|pass[ -]?phrase|passcode|pwd|pin"
-    r"|passwort|kennwort|mot de passe|contraseña|senha|wachtwoord|lösenord|parola|пароль|密码|密碼"
-    r"|パスワード|비밀번호|user\b[^.\n]{0,30}?\bpass(?=\s?[:=])"
+    rf"|passwort|mot de passe|{_ABROAD}"
+    r"|user\b[^.\n]{0,30}?\bpass(?=\s?[:=])"
     r"|(?:recovery|backup|one-time|unlock) (?:codes?|keys?|pins?))(?: (?:for|of|on|at) [\w .-]{1,40}?)?\s*(?:\bis\b"
     r"|\bwas\b|\b(?:ist|lautet|war|est|es|é|är)\b|是|は|[:=])\s*"
     r"(?P<quote>['\"`]?)(?P<secret>[^\s'\"`,;]{4,64})",
@@ -121,7 +123,7 @@ _LOGIN = re.compile(
 )
 _HINT = re.compile(
     r"pass|pwd|\bpin\b|secret|token|key|credential|log ?in|sign in|authenticat|cookie|bearer|basic|://|curl|mysql"
-    r"|kennwort|contraseña|senha|wachtwoord|lösenord|parola|пароль|密码|密碼|パスワード|비밀번호"
+    rf"|{_ABROAD}"
     r"|code is|(?:recovery|backup|one-time|unlock) code",
     re.I,
 )
