@@ -25,7 +25,6 @@ from helix_tui.core.ask.answer.sentences import (
     imports_in,
     items_in,
     section_around,
-    sentences_of,
     with_lead,
 )
 from helix_tui.core.ask.corpus.listing import completes_for_a_shell
@@ -169,8 +168,8 @@ class Passage(Struct, frozen=True):
     """The share of the subject in the name of its definition or in its heading."""
     valued: float
     """The largest share of the subject on one line with a number."""
-    stated: float = 0.0
-    """The largest share in one sentence of prose, for a yes-or-no question; for "what is", 1 if a line defines it."""
+    defines: bool = False
+    """Whether a line defines what the question asks the meaning of."""
     branch: Branch | None = None
     """The branch that it quotes, if one matches the question's condition."""
     found: tuple[int, int] = (0, 0)
@@ -513,12 +512,8 @@ def _judge(library: Library, found: Span, at: int, wording: Wording, near: float
     score = near + (0.3 * wording.covered(union((*said, around))) + 0.3 * each[best]) * worth + 0.3 * formed
     named = wording.covered(wording.in_text(re.split(r" > |\.", span.header)[-1]))
     valued = max((each[at] for at, line in enumerate(lines) if _NUMBER.search(line)), default=0.0)
-    prose = sentences_of(span) if wording.subject.asks == "whether" else ()
-    stated = max((wording.covered(wording.in_text(sentence.text)) for sentence in prose), default=0.0)
-    if wording.subject.asks == "what is":
-        stated = max(_bonus(line.lstrip(_COMMENT), wording.subject.direct) for line in lines)
-    shares = (round(share, 4) for share in (each[best], formed, named, valued, stated))
-    best_line, form_share, name_share, value_share, stated_share = shares
+    means = wording.subject.direct if wording.subject.asks == "what is" else None
+    best_line, form_share, name_share, value_share = (round(one, 4) for one in (each[best], formed, named, valued))
     return Passage(
         span,
         round(score, 6),
@@ -528,7 +523,7 @@ def _judge(library: Library, found: Span, at: int, wording: Wording, near: float
         form_share,
         name_share,
         value_share,
-        stated_share,
+        defines=any(_bonus(line.lstrip(_COMMENT), means) for line in lines),
         found=(0, 0) if span.role == "record" else (found.start, found.end),
     )
 

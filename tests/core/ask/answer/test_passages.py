@@ -214,7 +214,7 @@ def test_quoted_lines_claim_nothing_and_cite_nothing(tmp_path: Path) -> None:
         ("How much may a parcel weigh at most?", "answered"),
         ("How can I change the colours for somebody?", "answered"),  # "somebody" stands nowhere
         ("How can I change the colours for kings?", "not found"),
-        ("What happens when a heavy parcel is posted?", "evidence found"),
+        ("What happens when a heavy parcel is posted?", "answered"),  # "posted" is said otherwise
         ("What happens when a heavy parcel is sent by rocket?", "not found"),
         ("Where is the xylophone tuned?", "not found"),
     ],
@@ -268,6 +268,8 @@ def _passage(
 def test_a_list_is_answered_by_a_passage_of_items_only() -> None:
     assert kind_of_answer("list", [_passage(form=0.6)]) == "answered"
     assert kind_of_answer("list", [_passage(form=0.4), _passage()]) == "evidence found"
+    # of which one line says what they are
+    assert kind_of_answer("list", [_passage(form=0.6, line=0.4), _passage()]) == "evidence found"
     assert kind_of_answer("how to", [_passage(form=0.4)]) == "answered"
 
 
@@ -347,13 +349,6 @@ def test_one_word_is_answered_by_a_sure_place_only() -> None:
     assert kind_of_answer("how to", [_passage(score=1.5)]) == "answered"
     assert kind_of_answer("how to", [_passage(score=1.5)], one_word=True) == "evidence found"
     assert kind_of_answer("how to", [_passage(score=1.9)], one_word=True) == "answered"
-
-
-def test_a_reason_is_answered_by_a_place_of_which_one_line_says_it() -> None:
-    assert kind_of_answer("why", [_passage(score=1.2, line=0.6)]) == "answered"
-    apart = [_passage(score=1.2, line=0.4), _passage(score=1.2, together=0.5)]
-    assert kind_of_answer("why", apart) == "evidence found"
-    assert kind_of_answer("how to", apart) == "answered"
 
 
 @pytest.mark.parametrize(
@@ -477,22 +472,10 @@ def test_the_label_of_a_run_hears_what_the_ranking_of_files_says(
     assert run_of(tmp_path, question).kind == "evidence found"
 
 
-@pytest.mark.parametrize(
-    ("one", "beside", "called"), [(0.5, 0.9, "answered"), (0.8, 0.1, "answered"), (0.5, 0.8, "evidence found")]
-)
-def test_a_branch_answers_where_it_or_another_quoted_place_says_the_subject(
-    one: float, beside: float, called: str
-) -> None:
-    branch = replace(_passage(together=one, score=2.6), branch=Branch("a.py", 1, 2, 2, 2, 1.0, 1.0))
-    assert kind_of_answer("what happens", [branch, _passage(together=beside, score=2.5)]) == called
-
-
-def test_a_branch_that_another_comes_near_answers_only_with_a_high_score() -> None:
-    for score, called in ((2.6, "answered"), (2.4, "evidence found")):
-        two = [_passage(score=score), _passage(score=score - 0.1)]
-        branches = [replace(one, branch=Branch("a.py", 1, 2, 2, 2, 1.0, 1.0)) for one in two]
-        assert [kind_of_answer("what happens", found) for found in (two, branches)] == [called, called]
-    assert kind_of_answer("what happens", two[:1]) == "answered"
+def test_of_several_branches_that_say_as_much_none_answers() -> None:
+    two = [_passage(score=2.6), _passage(score=2.5)]
+    branches = [replace(one, branch=Branch("a.py", 1, 2, 2, 2, 1.0, 1.0)) for one in two]
+    assert [kind_of_answer("what happens", found) for found in (two, branches)] == ["evidence found"] * 2
     assert kind_of_answer("how to", two) == "answered"
 
 
@@ -501,19 +484,9 @@ def test_a_word_that_turns_the_question_stands_in_what_is_quoted() -> None:
     assert turned == ("without",)
     assert kind_of_answer("how to", [_passage(text="Counts the nested ones.")], turned_by=turned) == "evidence found"
     assert kind_of_answer("how to", [_passage(text="Counts Without them.")], turned_by=turned) == "answered"
+    # a reason or a case says it otherwise
+    assert kind_of_answer("list", [_passage(text="Counts the nested ones.")], turned_by=turned) == "answered"
     assert read_subject("How do I count?\n\nAfter: Which are left out again?").turned_by == ()
-
-
-@pytest.mark.parametrize(
-    ("said", "found"),
-    [
-        ("The Casimir tile pressure is given in pascal, not in GPa.", "answered"),
-        ("The Casimir tile pressure is measured at the gap. Its unit is pascal. GPa are for steel.", "evidence found"),
-    ],
-)
-def test_a_yes_or_no_is_answered_by_one_sentence_that_says_all_of_it(tmp_path: Path, said: str, found: str) -> None:
-    write(tmp_path, {"docs/tile.md": f"# Casimir tile\n\n{said}\n", "src/tile.py": "def tile_pressure(gap): ...\n"})
-    assert run_of(tmp_path, "Is the Casimir tile pressure in GPa?").kind == found
 
 
 @pytest.mark.parametrize(
