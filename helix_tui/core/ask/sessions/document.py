@@ -292,10 +292,14 @@ def clarify_of(run: AskRun) -> dict[str, Any]:
     if run.tier != "Clarify":
         return {}
     ambiguity, split = run.ambiguity, run.retrieval.stop == "dominance_split"
+    which = "Which folder do you mean?" if run.empty else "Which file or name do you mean?"
     searched = [*run.retrieval.queries, *(one.query for one in ambiguity.weighed if split)]
     satisfy = [would_decide(ambiguity)] if split else [slot.would_satisfy for slot in run.missing]
+    if run.empty:
+        # no other question helps where there is nothing to search
+        satisfy = ["text files in this folder, or another folder: `helix-tui ask -C DIR …`"]
     return {
-        "question": f"Which “{ambiguity.term}” do you mean?" if split else "Which file or name do you mean?",
+        "question": f"Which “{ambiguity.term}” do you mean?" if split else which,
         "failed_term": ambiguity.term if split else ", ".join(slot.label for slot in run.missing),
         "options": [_option(one) for one in ambiguity.weighed[:2]] if split else [],
         "searched_queries": list(dict.fromkeys(searched)),

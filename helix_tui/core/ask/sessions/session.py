@@ -171,6 +171,8 @@ class AskRun(Struct):
     """The question as asked; `question` also has the words that it refers back to."""
     earlier: Mapping[str, Any] | None = None
     """The run that the question follows."""
+    empty: str = ""
+    """Why nothing is indexed; empty if something is."""
     kept_of_earlier: int = 0
     """Number of passages of that run's evidence that are still valid."""
     timings: dict[str, float] = {}
@@ -436,6 +438,7 @@ class _Asking:
             passages=tuple(passages),
             kind=called,
             timings=self._timings,
+            empty=self._library.empty,
             kept_of_earlier=self._kept,
         )
 
