@@ -205,7 +205,7 @@ def ask(
     question = understand(with_earlier(text, earlier))
     asking = _Asking(library, question, policy or Policy(), depth, tell, earlier)
     run = asking.without_model(sense)
-    run.asked, run.earlier = text, earlier
+    run.asked, run.earlier, run.empty = text, earlier, library.empty
     run.timings["total"] = asking.elapsed_ms()
     if model is not None:
         put_to_model(run, model, tell)
@@ -438,7 +438,6 @@ class _Asking:
             passages=tuple(passages),
             kind=called,
             timings=self._timings,
-            empty=self._library.empty,
             kept_of_earlier=self._kept,
         )
 
