@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from helix_ddx.flags import HEAD, MANY, REFUSED, Flag, GivenFlags, Refused, UsageError, Verb, parse, refused
 from helix_ddx.store.workspace import VerbCall
-from helix_ddx.verbs.loop_verbs import LOOP_VERBS
+from helix_ddx.verbs.work import LOOP_VERBS
 from helix_tui import __version__
 from helix_tui.core.beads.record import UnreadableLine
 
@@ -29,7 +29,7 @@ GLOBAL_FLAGS = (
 
 VERBS = (
     Verb(("bead",), "Beads: the queue's work items", aliases=("beads",)),
-    Verb(("bead", "init"), "Create an empty tracker", "verbs.import_export:init"),
+    Verb(("bead", "init"), "Create an empty tracker", "verbs.lists:init"),
     Verb(
         ("bead", "create"),
         "Create a bead and print its id",
@@ -122,9 +122,9 @@ VERBS = (
     Verb(("bead", "blocked"), "List what is blocked, and why", "verbs.lists:blocked", flags=(JSON,)),
     Verb(("bead", "status"), "Count beads", "verbs.status:status", flags=(JSON,)),
     Verb(("bead", "dep"), "Dependencies between beads"),
-    Verb(("bead", "dep", "add"), "Make a bead wait for another", "verbs.edges:add", "<id> <dep-id>", 2, 2),
-    Verb(("bead", "dep", "remove"), "Remove a dependency", "verbs.edges:remove", "<id> <dep-id>", 2, 2),
-    Verb(("bead", "dep", "tree"), "Draw what waits on what", "verbs.edges:tree", "[id]", 0, 1),
+    Verb(("bead", "dep", "add"), "Make a bead wait for another", "verbs.create_update:add", "<id> <dep-id>", 2, 2),
+    Verb(("bead", "dep", "remove"), "Remove a dependency", "verbs.create_update:remove", "<id> <dep-id>", 2, 2),
+    Verb(("bead", "dep", "tree"), "Draw what waits on what", "verbs.create_update:tree", "[id]", 0, 1),
     Verb(("bead", "evidence"), "Events of a bead, append-only"),
     Verb(
         ("bead", "evidence", "add"),
@@ -145,7 +145,7 @@ VERBS = (
     Verb(
         ("bead", "import"),
         "Import beads from a file or another tool",
-        "verbs.import_export:import_beads",
+        "verbs.lists:import_beads",
         "[file]",
         0,
         1,
@@ -154,7 +154,7 @@ VERBS = (
     Verb(
         ("bead", "export"),
         "Write every bead as JSONL",
-        "verbs.import_export:export",
+        "verbs.lists:export",
         "[file]",
         0,
         1,
@@ -164,7 +164,7 @@ VERBS = (
     Verb(
         ("bead", "doctor"),
         "Find rows that DDx would fail on",
-        "verbs.checks:doctor",
+        "verbs.close:doctor",
         most=MANY,
         flags=(JSON, Flag("fix", "bool", "repair them; needs ddx itself")),
     ),
@@ -233,7 +233,7 @@ VERBS = (
     Verb(
         ("bead", "lint"),
         "How much of the acceptance can be checked automatically",
-        "verbs.checks:lint",
+        "verbs.close:lint",
         "<bead-id>",
         1,
         1,

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from helix_tui.screens.background import ConsoleMonitor, Notifier
     from helix_tui.screens.editing.change_runner import ChangeRunner
     from helix_tui.screens.loop.controls import LoopControls
-    from helix_tui.widgets.chrome.prompt import Prompt
+    from helix_tui.widgets.chrome.bottom import Prompt
 
 TICK_SECONDS = 1.0
 """How often ages on screen are refreshed."""

@@ -20,12 +20,11 @@ from helix_tui.barrier import LIMIT, RECENT
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.journal import JournalScreen
 from helix_tui.screens.memory.screen import MemoryScreen
-from helix_tui.screens.palette import HelixPalette
 from helix_tui.screens.queue.screen import QueueScreen
-from helix_tui.screens.sheet import Sheet
+from helix_tui.screens.sheet import HelixPalette, Sheet
 from helix_tui.settings import Settings
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.chrome.prompt import Prompt
+from helix_tui.widgets.chrome.bottom import Prompt
 from helix_tui.widgets.form import Page
 from tests.planting import _hear, _log, lines, plant, sees, surviving, trace
 from tests.screens.conftest import Console, MakeConsole, console

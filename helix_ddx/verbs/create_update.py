@@ -1,13 +1,13 @@
-"""``bead create``, ``bead update`` and ``bead queue``: create, change, claim, release and rank records."""
+"""``bead create``, ``update``, ``queue`` and ``dep``: create, change, claim, release, rank and link records."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from helix_ddx.files import go_json, instant_of, second, stamp
+from helix_ddx.files import go_json, instant_of, loads, second, stamp
 from helix_ddx.flags import Refused
 from helix_ddx.store.events import add_inline, new_event
 from helix_ddx.store.git import resolve_commit, writing
@@ -15,9 +15,10 @@ from helix_ddx.store.holders import change_row, claims_of, remove_lease, run_hoo
 from helix_ddx.store.places import KNOWN, TrackerRow
 from helix_ddx.store.tracker import Beads, StatusChange, check_row, transition, write_whole
 from helix_ddx.store.workspace import VerbCall
-from helix_ddx.verbs import edges
+from helix_ddx.verbs import create_update
+from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.readiness import classify
-from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.record import Bead, UnreadableLine
 from helix_tui.core.ground.project import machine_name
 
 CLAIM_KEYS = ("claimed-at", "claimed-pid", "claimed-machine", "claimed-session", "claimed-worktree")
@@ -49,7 +50,7 @@ def create(call: VerbCall) -> None:
             if target not in beads.beads:
                 raise Refused(f"bead: dependency not found: {target}")
         if call.head:
-            edges.reject_ancestors(beads, bead, bead.depends_on)
+            create_update.reject_ancestors(beads, bead, bead.depends_on)
         beads.put(row, new=True)
         if call.head:
             beads.after.append(lambda: _mark_lifecycle(call))
@@ -73,7 +74,7 @@ def _new_row(call: VerbCall) -> TrackerRow:
         row.put_text(name, given.text(name))
     targets = dict.fromkeys(target.strip() for target in given.all("depends-on"))
     bead_id = row.text("id")
-    row.put_list("dependencies", [edges.edge(bead_id, target, now) for target in targets if target])
+    row.put_list("dependencies", [create_update.edge(bead_id, target, now) for target in targets if target])
     for name, value in _pairs(call):
         _set_extra(row, name, value, call.era)
     return row
@@ -114,7 +115,7 @@ def _change_fields(call: VerbCall) -> None:
     blocker = _blocker(call, pairs)
     with writing(call, f"update {call.id}") as beads:
         if call.head and call.given.text("status") == "closed":
-            edges.reject_open_dependencies(beads, call.id)
+            create_update.reject_open_dependencies(beads, call.id)
         change_row(call, beads, call.id, lambda row: _apply(call, row, pairs, blocker))
 
 
@@ -227,7 +228,7 @@ def claim(call: VerbCall) -> None:
     with writing(call, f"claim {call.id}") as beads:
         bead = beads.bead(call.id)
         if call.head:
-            edges.reject_open_dependencies(beads, call.id)
+            create_update.reject_open_dependencies(beads, call.id)
         # in_progress is no refusal by itself: its worker may be gone
         if bead.status not in ("open", "in_progress") or _is_held(call, bead):
             raise Refused(f"bead: cannot claim {call.id} from status {bead.status}")
@@ -354,3 +355,176 @@ def _rank(call: VerbCall, beads: Beads, bead_id: str, rank: int) -> None:
         row.put("queue-rank", rank)
 
     change_row(call, beads, bead_id, change)
+
+
+MAX_TREE = 200_000
+"""Lines of a tree at most: where many paths lead to one bead, DDx draws it once for each."""
+
+
+def edge(bead_id: str, target: str, at: int) -> bytes:
+    """One dependency as a record holds it; its fields stand in DDx's order, not sorted."""
+    fields = {"issue_id": bead_id, "depends_on_id": target, "type": "blocks", "created_at": second(at)}
+    return go_json(fields).encode()
+
+
+def add(call: VerbCall) -> None:
+    """``bead dep add``: a dependency that is there already is no error."""
+    bead_id, target = call.given.words
+    with writing(call, f"dep-add {bead_id}") as beads:
+        bead = beads.bead(bead_id)
+        if target not in beads.beads:
+            raise Refused(f"bead: dependency not found: {target}")
+        if bead_id == target:
+            raise Refused("bead: cannot depend on self")
+        # nothing is put, so nothing is written
+        if target in bead.depends_on:
+            return
+        if call.head:
+            reject_ancestors(beads, bead, (target,))
+        if _meets_a_circle(beads.beads, bead_id, target):
+            raise Refused(f"bead: circular dependency: {bead_id} -> {target}")
+        row = beads.row(bead_id)
+        try:
+            row.put_list("dependencies", [*row.items("dependencies"), edge(bead_id, target, call.clock())])
+        except UnreadableLine as problem:
+            raise Refused(f"bead: {bead_id}: {problem}; nothing was written") from None
+        row.put("updated_at", stamp(call.clock()))
+        beads.put(row)
+
+
+def remove(call: VerbCall) -> None:
+    """``bead dep remove``: a dependency that is not there is no error."""
+    bead_id, target = call.given.words
+
+    def drop(row: TrackerRow) -> None:
+        row.put_list("dependencies", [item for item in row.items("dependencies") if _target(item) != target])
+
+    with writing(call, f"dep-remove {bead_id}") as beads:
+        change_row(call, beads, bead_id, drop)
+
+
+def _target(item: bytes) -> str:
+    value = loads(item)
+    return str(value.get("depends_on_id", "")) if isinstance(value, dict) else ""
+
+
+def _meets_a_circle(beads: Mapping[str, Bead], start: str, new: str) -> bool:
+    """Whether a walk along the dependencies, the new one among them, comes back to where it has been."""
+    on_path = {start}
+    seen = {start}
+    # a stack of its own, for a chain may be longer than Python recurses
+    walk = [(start, iter((*beads[start].depends_on, new)))]
+    while walk:
+        place, targets = walk[-1]
+        for target in targets:
+            if target in on_path:
+                return True
+            if target in seen:
+                continue
+            seen.add(target)
+            on_path.add(target)
+            other = beads.get(target)
+            walk.append((target, iter(other.depends_on if other else ())))
+            break
+        else:
+            on_path.discard(place)
+            walk.pop()
+    return False
+
+
+def parent_chain(beads: Mapping[str, Bead], parent: str) -> tuple[list[str], bool]:
+    """The ids above a bead, nearest first, and whether they go in a circle."""
+    chain: list[str] = []
+    while parent:
+        again = parent in chain
+        chain.append(parent)
+        if again:
+            return chain, True
+        above = beads.get(parent)
+        parent = above.parent if above else ""
+    return chain, False
+
+
+def reject_ancestors(beads: Beads, bead: Bead, targets: Iterable[str]) -> None:
+    """Refuse a dependency on an ancestor.
+
+    Raises:
+        Refused: it would.
+    """
+    chain, circle = parent_chain(beads.beads, bead.parent)
+    if circle:
+        raise Refused(f"bead: parent cycle detected: {' -> '.join(chain)}")
+    for target in targets:
+        if target in chain:
+            raise Refused(
+                f"bead: dependency {target} is an ancestor in the parent chain for {bead.id}: {' -> '.join(chain)}"
+            )
+
+
+def open_dependencies(beads: Mapping[str, Bead], bead: Bead) -> list[str]:
+    """Ids that a bead waits for and that are not closed, sorted."""
+    open_ids = []
+    for target in bead.depends_on:
+        other = beads.get(target)
+        if other is None or other.status != "closed":
+            open_ids.append(target)
+    return sorted(open_ids)
+
+
+def reject_open_dependencies(beads: Beads, bead_id: str) -> None:
+    """Head neither claims nor closes what still waits.
+
+    Raises:
+        Refused: it waits, or there is no such bead.
+    """
+    waiting = open_dependencies(beads.beads, beads.bead(bead_id))
+    if waiting:
+        raise Refused(f"bead: unclosed blocking dependencies: bead {bead_id}: {', '.join(waiting)}")
+
+
+def tree(call: VerbCall) -> None:
+    """``bead dep tree``: under each bead those that wait for it."""
+    beads = {**call.store.archived(), **call.store.read().beads}
+    children = {target: sorted(set(ids)) for target, ids in Graph(beads).dependents.items()}
+    if call.given.words:
+        root = call.id
+        if root not in beads:
+            raise Refused(f"bead: not found: {root}")
+        for edge in beads[root].dependencies:
+            if edge.depends_on_id in beads:
+                call.say(_line(beads[edge.depends_on_id]))
+        call.say(_line(beads[root]))
+        _draw(call, beads, children, [(child, "  ", True, (root,)) for child in children.get(root, ())])
+        return
+    roots = sorted(bead.id for bead in beads.values() if not bead.dependencies)
+    _draw(call, beads, children, [(root, "", True, ()) for root in roots])
+
+
+def _draw(
+    call: VerbCall,
+    beads: Mapping[str, Bead],
+    children: Mapping[str, list[str]],
+    start: list[tuple[str, str, bool, tuple[str, ...]]],
+) -> None:
+    stack = start[::-1]
+    drawn = 0
+    while stack:
+        bead_id, prefix, last, above = stack.pop()
+        drawn += 1
+        if drawn > MAX_TREE:
+            call.warn(f"bead: the tree has more than {MAX_TREE} lines; the rest is left out")
+            return
+        branch = ("└── " if last else "├── ") if prefix else ""
+        call.say(f"{prefix}{branch}{_line(beads[bead_id])}")
+        # a cycle is drawn to where it closes
+        if bead_id in above:
+            continue
+        deeper = prefix + ("    " if last else "│   ") if prefix else ""
+        below = children.get(bead_id, [])
+        stack += [(child, deeper, place == len(below) - 1, (*above, bead_id)) for place, child in enumerate(below)][
+            ::-1
+        ]
+
+
+def _line(bead: Bead) -> str:
+    return f"{bead.id} [{bead.status}] {bead.title}"

@@ -24,7 +24,7 @@ from helix_ddx.store.places import KNOWN, TrackerRow
 from helix_ddx.store.tracker import Beads, transition
 from helix_ddx.store.workspace import VerbCall
 from helix_ddx.verbs.close import close_by_hand, note
-from helix_ddx.verbs.edges import edge
+from helix_ddx.verbs.create_update import edge
 from helix_ddx.verbs.lists import dependency_blocked, dependency_ready, everything, queue_of, say_ordered
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ground.time import parse_instant

@@ -26,8 +26,8 @@ from helix_tui.screens import TABS
 from helix_tui.screens.layout import BREAKPOINTS, NARROW
 from helix_tui.screens.status_bar_model import notice_forms, pulse_facts
 from helix_tui.widgets.base.line import Line, SpanLine, fit
+from helix_tui.widgets.chrome.bottom import KeyLine
 from helix_tui.widgets.chrome.empty_state import Failure
-from helix_tui.widgets.chrome.footer import KeyLine
 from helix_tui.widgets.chrome.header import NoticeLine, StatusBar, Tabs
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from helix_tui.widgets.rows.cost_tables import ORDERS, TABLES, CellOrder, sortab
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot
     from helix_tui.widgets.base.line import Line
-    from helix_tui.widgets.rows.figured import FiguredRows
+    from helix_tui.widgets.rows.cost_tables import FiguredRows
 
 MAX_TOTALS = 3
 """How many lines the recent spending may take."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from helix_tui.core.supervision.decide.needs import Need, SplitNeeds
     from helix_tui.screens.help import Tour
     from helix_tui.settings import Layout, ViewBook
-    from helix_tui.widgets.chrome.prompt import Prompt
+    from helix_tui.widgets.chrome.bottom import Prompt
 
     FirstNews = tuple[Snapshot, Change, SplitNeeds]
 
@@ -277,7 +277,7 @@ class Traveller(App[int]):
 
     def list_unread(self) -> None:
         """Open the list of unreadable lines."""
-        from helix_tui.screens.queue.unread import UnreadScreen
+        from helix_tui.screens.queue.screen import UnreadScreen
 
         self._lay_on(UnreadScreen)
 
@@ -285,7 +285,7 @@ class Traveller(App[int]):
 
     def action_command_palette(self) -> None:
         """Open the palette, unless it is open already."""
-        from helix_tui.screens.palette import Commands, HelixPalette
+        from helix_tui.screens.sheet import Commands, HelixPalette
 
         if not isinstance(self.screen, HelixPalette):
             self.push_screen(HelixPalette([Commands]))
@@ -365,7 +365,7 @@ class Traveller(App[int]):
         screen = self.screen
         if not isinstance(screen, HelixScreen) or (self._line is not None and self._line.parent is screen):
             return
-        from helix_tui.widgets.chrome.prompt import Prompt
+        from helix_tui.widgets.chrome.bottom import Prompt
 
         queue, commands = self.snapshot.queue, self._commands(screen)
         archive = self.snapshot.archive.values()
@@ -375,7 +375,7 @@ class Traveller(App[int]):
 
     async def on_prompt_done(self, event: Message) -> None:
         """Go where the prompt says; screens handle their own prompts."""
-        from helix_tui.widgets.chrome.prompt import Prompt
+        from helix_tui.widgets.chrome.bottom import Prompt
 
         if not isinstance(event, Prompt.Done):
             return

@@ -23,7 +23,7 @@ from helix_tui.widgets.chrome.empty_state import EmptyState
 from helix_tui.widgets.form import Page
 
 if TYPE_CHECKING:
-    from helix_tui.widgets.chrome.prompt import Prompt
+    from helix_tui.widgets.chrome.bottom import Prompt
 
 STEP = 10
 """Percent by which a key moves the split."""

@@ -18,7 +18,7 @@ from helix_tui.core.evidence.sources import WorkReader
 from helix_tui.screens.ask.screen import AskScreen
 from helix_tui.screens.external_editor import editor_command
 from helix_tui.screens.queue.screen import QueueScreen
-from helix_tui.widgets.chrome.prompt import Prompt
+from helix_tui.widgets.chrome.bottom import Prompt
 from tests.core.ask.sessions.solar import AMBIGUOUS, QUESTIONS, write
 from tests.core.evidence.work import ATTEMPT, BEADS, LATER
 from tests.screens.conftest import Console, MakeConsole

@@ -23,13 +23,11 @@ from helix_tui.screens.journal import JournalScreen
 from helix_tui.screens.loop.sheets import LoopSheet, NextSheet
 from helix_tui.screens.navigation import Command
 from helix_tui.screens.needs.screen import NeedsScreen
-from helix_tui.screens.palette import Commands, HelixPalette
 from helix_tui.screens.queue.bead_screen import BeadScreen
-from helix_tui.screens.queue.screen import QueueScreen
-from helix_tui.screens.queue.unread import UnreadScreen
-from helix_tui.screens.sheet import LinesSheet
+from helix_tui.screens.queue.screen import QueueScreen, UnreadScreen
+from helix_tui.screens.sheet import Commands, HelixPalette, LinesSheet
+from helix_tui.widgets.chrome.bottom import Prompt
 from helix_tui.widgets.chrome.header import Tabs
-from helix_tui.widgets.chrome.prompt import Prompt
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.test_queue import queue
 

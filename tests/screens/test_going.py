@@ -12,7 +12,7 @@ from helix_tui.keymap import BY_ID
 from helix_tui.screens.help import HelpScreen
 from helix_tui.screens.navigation import commands, ways_to
 from helix_tui.screens.needs.screen import NeedsScreen
-from helix_tui.widgets.chrome.prompt import Chooser
+from helix_tui.widgets.chrome.bottom import Chooser
 from tests.programs import parse_rows
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.test_queue import queue, type_text

@@ -53,7 +53,7 @@ from helix_tui.widgets.text.pane import TextPane
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.attempt import Attempt
     from helix_tui.core.snapshot import Change, Snapshot
-    from helix_tui.widgets.chrome.prompt import Prompt
+    from helix_tui.widgets.chrome.bottom import Prompt
 
 
 class AskScreen(ReadingScreen):
@@ -263,7 +263,7 @@ class AskScreen(ReadingScreen):
     async def begin(self, text: str, follows: str = "") -> None:
         """Open the prompt with a text in it; ``follows`` is the run that the question follows up."""
         if self.prompt is None:
-            from helix_tui.widgets.chrome.prompt import Prompt
+            from helix_tui.widgets.chrome.bottom import Prompt
 
             self.line.follows = follows
             self.prompt = Prompt("follow up" if follows else "ask", self._ways_on, text=text)

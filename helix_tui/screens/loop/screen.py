@@ -37,7 +37,7 @@ from helix_tui.widgets.text.transcript import RawPane, TranscriptPane
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot
-    from helix_tui.widgets.chrome.prompt import Prompt
+    from helix_tui.widgets.chrome.bottom import Prompt
 
 
 class LoopScreen(BeadKeys, FilteringScreen, ReadingScreen):

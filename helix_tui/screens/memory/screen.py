@@ -29,8 +29,8 @@ from helix_tui.screens.panes import ReadingScreen
 from helix_tui.screens.sheet import LinesSheet
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows
+from helix_tui.widgets.chrome.bottom import Words
 from helix_tui.widgets.chrome.header import Caption, PaneTabs
-from helix_tui.widgets.chrome.prompt import Words
 from helix_tui.widgets.text.memory import MemoryPane, MemoryRow, MemoryRows, heading
 from helix_tui.widgets.text.pane import Para
 

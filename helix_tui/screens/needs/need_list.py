@@ -21,7 +21,7 @@ from helix_tui.core.supervision.signals.focus import drifted, stale
 from helix_tui.core.supervision.signals.questions import MAX_QUESTION
 from helix_tui.keymap import BY_ID, shown
 from helix_tui.screens.editing.keys import MARKED, PENDING, BeadKeys
-from helix_tui.screens.saved_views import NeedViewKeys
+from helix_tui.screens.filter import NeedViewKeys
 from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.screens.status_bar_model import counts_of
 from helix_tui.themes.roles import need_sign

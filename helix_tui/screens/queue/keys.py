@@ -15,10 +15,10 @@ from helix_tui.core.beads.query import ORDERS, Query, parse_query, with_order
 from helix_tui.core.beads.views import VIEWS, ViewKind
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
-from helix_tui.screens.saved_views import ViewKeys
+from helix_tui.screens.filter import ViewKeys
 from helix_tui.settings import SavedView
 from helix_tui.widgets.base.row_source import Row
-from helix_tui.widgets.chrome.prompt import Chooser
+from helix_tui.widgets.chrome.bottom import Chooser
 from helix_tui.widgets.rows.bead import RowContext, bead_line
 
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""The queue: the bead DAG, tree, lanes or pick order on the left, the bead under the cursor on the right."""
+"""The queue: the bead DAG, tree, lanes or pick order on the left, the bead under the cursor on the right.
+
+Below 40 columns the digest takes its place. Lines of the tracker that are not beads open on a screen of their own.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +40,11 @@ from helix_tui.screens.layout import BROAD
 from helix_tui.screens.panes import DETAIL_DELAY
 from helix_tui.screens.queue.bead_screen import BeadDetails
 from helix_tui.screens.queue.keys import Along, SliceKeys
-from helix_tui.screens.queue.strip import strip_rows
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows, RowSource
+from helix_tui.widgets.chrome.bottom import Chooser
 from helix_tui.widgets.chrome.empty_state import empty_state
 from helix_tui.widgets.chrome.header import Caption
-from helix_tui.widgets.chrome.prompt import Chooser
 from helix_tui.widgets.rows.bead import BEAD_COLUMNS, QueueRows, RowContext, column_heads, runs_by_bead
 from helix_tui.widgets.rows.lanes import LaneList
 from helix_tui.widgets.text.bead import DetailView, as_markdown
@@ -51,6 +53,73 @@ if TYPE_CHECKING:
     from helix_tui.core.snapshot import Snapshot
     from helix_tui.screens.loop.attempt_stream import AttemptStream
     from helix_tui.widgets.rows.attempts import RunningPanel
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from helix_tui.core.supervision.decide.needs import Need
+from helix_tui.screens.sheet import OverlayScreen
+from helix_tui.screens.status_bar_model import notice_forms
+from helix_tui.themes.roles import SIGNS, UNKNOWN, need_sign
+from helix_tui.widgets.base.line import Span, Titles, cut, rule, spread, width_of, wrap_spans
+from helix_tui.widgets.rows.attempts import title_of, titles_of
+from helix_tui.widgets.rows.bead import note_of, sign_of
+
+if TYPE_CHECKING:
+    from helix_tui.core.beads.tracker import Tracker
+    from helix_tui.core.snapshot import Snapshot
+
+
+MAX_NEXT = 5
+MAX_NEEDS = 200
+
+
+def strip_rows(world: RowContext, needs: Sequence[Need], width: int) -> Rows:
+    """The rows of the strip."""
+    rows: list[Row] = []
+    live = [bead_id for bead_id, run in world.runs.items() if run.live and bead_id in world.queue.beads]
+    # a bead that waits for two reasons has one row, with the sign of the more urgent one
+    by_bead: dict[str, list[Need]] = {}
+    for need in needs[:MAX_NEEDS]:
+        by_bead.setdefault(need.bead_id or need.key, []).append(need)
+    first = {about: (each[0], len(each)) for about, each in by_bead.items()}
+    upcoming = world.queue.ready[:MAX_NEXT]
+    shown = {*live, *upcoming, *(need.bead_id for need, _ in first.values())} & world.queue.beads.keys()
+    titles = titles_of(shown, world.queue.beads)
+    for caption, ids in (("running", live), ("next", upcoming)):
+        if ids:
+            rows.append(Row(f"caption:{caption}", tuple(rule(caption, width)), selectable=False))
+            rows += [_bead_row(bead_id, caption, world, titles, width) for bead_id in ids]
+    if needs:
+        rows.append(Row("caption:needs", tuple(rule("needs me", width, f"{len(needs)}")), selectable=False))
+        rows += [_need_row(need, times, world, titles, width) for need, times in first.values()]
+    rows.append(Row("caption:counts", tuple(rule("all", width, f"{len(world.queue.beads):,}")), selectable=False))
+    for state, count in world.queue.counts().items():
+        sign = SIGNS.get(state, UNKNOWN)
+        rows.append(
+            Row(f"count:{state}", ((f"{sign.glyph} ", sign.ink), (sign.word, "text")), ((f"{count:,}", "muted"),))
+        )
+    return Rows(rows)
+
+
+def _bead_row(bead_id: str, caption: str, world: RowContext, titles: Titles, width: int) -> Row:
+    bead = world.queue.beads[bead_id]
+    sign, note = sign_of(bead, world), note_of(bead, world, brief=True)
+    right = [(cut(note[0], width // 3), note[1])] if note else []
+    title, ink = title_of(bead_id, world.queue.beads)
+    room = width - 2 - (width_of(right) + 1 if right else 0)
+    left: list[Span] = [(f"{sign.glyph} ", sign.ink), (titles.shortened(title, room), ink)]
+    return Row(f"{caption}:{bead_id}", tuple(spread(left, right, width)))
+
+
+def _need_row(need: Need, times: int, world: RowContext, titles: Titles, width: int) -> Row:
+    """The row of a bead that needs somebody; with the number of its needs, so that the rows add up to the caption's."""
+    bead = world.queue.beads.get(need.bead_id)
+    said, ink_ = title_of(bead.id, world.queue.beads) if bead is not None else (clean_line(need.reason, 200), "text")
+    key = f"need:{need.bead_id}" if bead is not None else f"need:{need.key}"
+    glyph, ink, _ = need_sign(need.kind)
+    right: list[Span] = [(f"{times}×", "muted")] if times > 1 else []
+    room = width - 2 - (width_of(right) + 1 if right else 0)
+    return Row(key, tuple(spread([(f"{glyph} ", ink), (titles.shortened(said, room), ink_)], right, width)))
 
 
 class Panes(Container):
@@ -479,3 +548,42 @@ def _pattern(query: Query) -> re.Pattern[str] | None:
     if not query.words:
         return None
     return re.compile("|".join(map(re.escape, query.words)), re.IGNORECASE)
+
+
+class UnreadScreen(OverlayScreen):
+    """The notices in full, the unreadable lines one by one, and ids that occur on several lines."""
+
+    TITLE_TEXT = "notices · unreadable lines"
+
+    def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
+        """Show every notice, then every unreadable line in the order of the file."""
+        tracker = snapshot.tracker
+        self.caption.show(self.TITLE_TEXT, f"{len(tracker.dropped):,} of {tracker.rows:,} in {tracker.path.name}")
+        rows = [*self._notices(snapshot), *_rows(tracker)]
+        none = Row("none", (("  no notices; every line can be read", "muted"),), selectable=False)
+        self.list.show(Rows(rows or [none]))
+
+    def on_resize(self) -> None:
+        """Wrap the notices for the new width."""
+        self.show_snapshot(self.console.snapshot, Change())
+
+    def _notices(self, snapshot: Snapshot) -> list[Row]:
+        rows = []
+        for number, forms in enumerate(notice_forms(snapshot)):
+            lines = wrap_spans([("! ", "attention bold"), (forms[0], "attention")], self.app.size.width - 4, 2)
+            rows += [Row(f"notice:{number}/{at}", line, selectable=not at) for at, line in enumerate(lines)]
+        return rows
+
+
+def _rows(tracker: Tracker) -> list[Row]:
+    digits = max((len(str(dropped.line)) for dropped in tracker.dropped), default=1)
+    rows = []
+    for dropped in tracker.dropped:
+        number: Span = (f"{dropped.line:>{digits}}  ", "muted")
+        rows.append(Row(f"line:{dropped.line}", (number, (dropped.reason, "error"))))
+        excerpt = (" " * (digits + 2), "text"), (dropped.excerpt or "(nothing readable)", "muted")
+        rows.append(Row(f"line:{dropped.line}/text", excerpt, selectable=False))
+    for bead_id, lines in tracker.folded.items():
+        said = f"{bead_id} is on lines {', '.join(map(str, lines[:8]))}; the last one counts, as in DDx"
+        rows.append(Row(f"folded:{bead_id}", ((said, "text"),)))
+    return rows

@@ -10,7 +10,7 @@ import pytest
 
 from helix_ddx.flags import GivenFlags
 from helix_ddx.store.workspace import VerbCall
-from helix_ddx.verbs import edges, status
+from helix_ddx.verbs import create_update, status
 from helix_ddx.verbs import lists as listing
 from helix_tui.core.ground.time import parse_now
 
@@ -28,7 +28,7 @@ JSON, EXECUTION = {"json": ["true"]}, {"json": ["true"], "execution": ["true"]}
         ("ready.json", listing.ready, JSON),
         ("ready-execution.json", listing.ready, EXECUTION),
         ("blocked-all.json", listing.blocked, JSON),
-        ("dep-tree.txt", edges.tree, {}),
+        ("dep-tree.txt", create_update.tree, {}),
         ("status.json", status.status, JSON),
     ],
 )

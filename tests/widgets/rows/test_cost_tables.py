@@ -9,8 +9,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
 from helix_tui.core.ground.time import NS
 from helix_tui.core.insights.report import Report, read_report
-from helix_tui.widgets.rows.cost_tables import table_of
-from helix_tui.widgets.rows.figured import FiguredRows
+from helix_tui.widgets.rows.cost_tables import FiguredRows, table_of
 
 NOW = 1_800_000_000 * NS
 _numbers = count()

@@ -17,10 +17,9 @@ from msgspec.structs import replace
 
 from helix_tui.core.ground.secret_rules import secrets
 from helix_tui.core.memory import plan_records, records, reports
-from helix_tui.core.memory.guard.forms import forms
+from helix_tui.core.memory.guard.forms import forms, rereadings, undisguised
 from helix_tui.core.memory.guard.harm import harm
 from helix_tui.core.memory.guard.orders import orders
-from helix_tui.core.memory.guard.readings import rereadings, undisguised
 from helix_tui.core.memory.ranking import dashed
 from helix_tui.core.memory.records import Memory
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from helix_tui.widgets.base.row_source import Column
-from helix_tui.widgets.rows.figured import Figured, FiguredRows
+from helix_tui.widgets.rows.cost_tables import Figured, FiguredRows
 
 COLUMNS = (Column("one", 4), Column("two", 10, rank=1), Column("three", 5))
 FIGURES = tuple(((text, "text"),) for text in ("1", "2", "3"))
