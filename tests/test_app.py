@@ -16,14 +16,13 @@ from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 
 from helix_tui.core.beads.query import fields
-from helix_tui.core.snapshot import merge_changes
-from helix_tui.core.snapshot.snapshot import Change
+from helix_tui.core.snapshot.snapshot import Change, merge_changes
 from helix_tui.garbage import DEEP_AT_LATEST, DEEP_EVERY, SETTLE_EVERY, YOUNG_BUSY, collect_all
 from helix_tui.keymap import BY_ID, KEYS, bindings, checked_keymap, keys_of, names, shown
 from helix_tui.screens import AHEAD, NUMERIC, SCREENS, to_import_ahead
 from helix_tui.screens.help import places
 from helix_tui.screens.queue.screen import QueueScreen
-from helix_tui.settings import Settings, load_settings, settings_file
+from helix_tui.settings import OF_NEEDS, Settings, load_settings, settings_file
 from helix_tui.themes import DEFAULT_THEME, THEMES
 from tests.screens.conftest import Console, MakeConsole, console
 
@@ -610,6 +609,22 @@ async def test_what_waits_is_the_first_that_is_drawn_and_the_queue_is_there_when
             await pilot.pause()
             assert type(app.screen) is shown
         assert len(app.screen_stack) == 1
+
+
+async def test_a_view_of_the_queue_chosen_on_the_first_screen_opens_the_queue(console: MakeConsole) -> None:
+    from helix_tui.screens.needs.screen import NeedsScreen
+
+    app = console(['{"id":"a","status":"proposed","title":"Choose the boat"}', '{"id":"b"}'], home=True)
+    view = next(place for place, view in enumerate(app.view_book.views, 1) if view.view != OF_NEEDS)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.pause()
+        assert isinstance(app.screen, NeedsScreen)
+        await pilot.press("V", str(view))
+        await pilot.pause()
+        assert isinstance(app.screen, QueueScreen)
+        await pilot.press("!", "escape")  # the first screen has ended by itself; nothing waits for it
+        await pilot.pause()
+        assert isinstance(app.screen, QueueScreen)
 
 
 async def test_a_screen_that_is_covered_does_not_draw_the_upper_one_again(

@@ -132,7 +132,7 @@ class ViewKeys(FilteringScreen):
 
     def _shower(self, view: SavedView) -> Callable[[], object]:
         # later: the sheet has to be closed before another screen is opened
-        return partial(self.call_later, self.app.run_action, f"saved_view({view.name!r})")
+        return partial(self.app.call_later, self.app.run_action, f"saved_view({view.name!r})")
 
     def _save(self, name: str) -> None:
         name = clean_line(name, MAX_NAME).strip()

@@ -35,7 +35,7 @@ from helix_tui.widgets.chrome.header import StatusBar, Tabs
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
-    from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.core.snapshot.snapshot import Change, Snapshot
     from helix_tui.core.supervision.decide.needs import Need, SplitNeeds
     from helix_tui.screens.help import Tour
     from helix_tui.settings import Layout, ViewBook
@@ -227,15 +227,15 @@ class Traveller(App[int]):
     async def action_show_screen(self, name: str) -> None:
         """Go to a screen by name, closing any sheets on the present one.
 
-        Runs in the app's own message loop, like all navigation, one at a time: cancelled halfway, as a
-        worker can be, it would break the loops of the app and of the closing screen.
+        Not for a worker: cancelled halfway, it would break the loops of the app and of the closing screen. Nothing
+        here waits for a screen to end, for it may be that screen's own loop that runs this.
         """
         self.travelled = True
         while len(self.screen_stack) > 1:
             self.pop_screen()  # the app waits for it to end after this
         await self.switch_mode(name)
         if HOME in self._screen_stacks:
-            await self.remove_mode(HOME)  # from now on it opens over other screens
+            self.remove_mode(HOME)  # from now on it opens over other screens; the app waits for this one too
 
     async def action_show_table(self, name: str) -> None:
         """Go to a table of Insights by name, from anywhere."""
