@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.recall_sets import SETS
-from helix_tui.core.embedding import load_encoder
-from helix_tui.core.memory import open_memory
+from helix_tui.core.embedding.minilm import load_encoder
+from helix_tui.core.memory.memory_store import open_memory
 
 MEMORIES = (
     (

@@ -25,8 +25,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from helix_tui.core.embedding import MODEL_ID, Encoder
-from helix_tui.core.memory import MemoryStore, open_memory
+from helix_tui.core.embedding.minilm import MODEL_ID, Encoder
+from helix_tui.core.memory.memory_store import MemoryStore, open_memory
 from helix_tui.core.memory.store.database import Base
 from helix_tui.core.memory.store.indexing import Draft, index_texts
 from helix_tui.core.memory.store.rows import as_text

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from helix_tui.core.embedding import load_encoder
+from helix_tui.core.embedding.minilm import load_encoder
 from helix_tui.core.embedding.word_vectors import DIMENSIONS, STEM_BYTES, TABLE
 from helix_tui.core.memory.ranking import stem, telling, words
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.snapshot import Live
+from helix_tui.core.snapshot.feed import Live
 from tests.planting import _hear, _log, lines, plant, surviving
 from tests.screens.conftest import Console, MakeConsole, console
 from tests.screens.test_queue import queue

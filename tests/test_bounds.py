@@ -19,7 +19,7 @@ from helix_tui.core.ddx.runs import transcript
 from helix_tui.core.editing.execute import gate
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.recent import Recent
-from helix_tui.core.memory import open_memory
+from helix_tui.core.memory.memory_store import open_memory
 from helix_tui.core.memory.store import index as memory_index
 from helix_tui.screens.ask.answers import MAX_LOADED, AnswerView
 from helix_tui.screens.queue import bead_screen as bead_details

@@ -127,6 +127,23 @@ def _heavy(modules: set[str], names: tuple[str, ...]) -> set[str]:
     return {module for module in modules if module.split(".")[0] in names}
 
 
+def test_no_package_imports_its_own_modules() -> None:
+    """One thread loads the package and waits for a module, another loads that module and waits for its package.
+
+    Python ends such a wait by handing out a module that is half loaded, and one of the imports fails.
+    """
+    broken = [
+        f"{path.relative_to(ROOT)}:{line} imports {imported}"
+        for path in _sources(
+            "helix_tui/core", "helix_tui/cli", "helix_tui/screens", "helix_tui/widgets", "helix_tui/themes"
+        )
+        if path.name == "__init__.py"
+        for line, imported in _imports(path)
+        if imported.startswith(f"{_module(path)}.")
+    ]
+    assert not broken
+
+
 def test_core_loads_no_screen_library() -> None:
     modules = [_module(path) for path in _sources("helix_tui/core") if path.name != "__main__.py"]
     loaded = _loaded("-c", "import " + ", ".join(modules))

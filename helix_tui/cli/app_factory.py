@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from helix_tui.cli import programs
 from helix_tui.cli.call import Call, CliError
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.snapshot import Change, Snapshot
+from helix_tui.core.snapshot.snapshot import Change, Snapshot
 
 if TYPE_CHECKING:
     from helix_tui.app import Feed, HelixApp, LookOut

@@ -25,7 +25,7 @@ from helix_tui.core.ground.text import cell_width, clean_block, clean_line, fit
 from helix_tui.core.ground.time import now_ns, parse_now
 
 if TYPE_CHECKING:
-    from helix_tui.core.embedding import Loaded
+    from helix_tui.core.embedding.minilm import Loaded
 
 _CODES = {
     "success": "32",
@@ -248,7 +248,7 @@ def hint_once(call: Call, loaded: Loaded | None = None) -> None:
     # check the marker first: loading the encoder takes a third of a second
     if folder is None or (folder / "helix-tui" / _HINT).exists():
         return
-    from helix_tui.core.embedding import load_encoder
+    from helix_tui.core.embedding.minilm import load_encoder
 
     if (loaded or load_encoder()).encoder is not None:
         return

@@ -20,7 +20,8 @@ from helix_tui.core.ground.process import allow_reads
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.threads import keep_heaps_small
-from helix_tui.core.snapshot import Change, Live, Snapshot, merge_changes
+from helix_tui.core.snapshot.feed import Live
+from helix_tui.core.snapshot.snapshot import Change, Snapshot, merge_changes
 from helix_tui.settings import load_settings
 
 __all__ = ["add_arguments", "run"]

@@ -26,7 +26,7 @@ from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS
-from helix_tui.core.snapshot import Snapshot
+from helix_tui.core.snapshot.snapshot import Snapshot
 from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.decide.monitor import BackgroundMonitor, Concerns, needs_now
 from helix_tui.core.supervision.decide.needs import Need
@@ -317,7 +317,9 @@ class LoopCloser:
 
 def close_loop(snapshot: Snapshot, *, read_only: bool) -> Closed | None:
     """Settle outcomes and propose lessons; None if the memory cannot be opened now."""
-    from helix_tui.core.memory import MemoryFault, database_path, open_memory
+    from helix_tui.core.memory.memory_store import open_memory
+    from helix_tui.core.memory.records import MemoryFault
+    from helix_tui.core.memory.store.database import database_path
     from helix_tui.core.supervision.agents.learning import Learner, summed
 
     try:

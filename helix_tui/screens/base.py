@@ -31,7 +31,7 @@ from helix_tui.widgets.chrome.empty_state import Failure
 from helix_tui.widgets.chrome.header import NoticeLine, StatusBar, Tabs
 
 if TYPE_CHECKING:
-    from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.core.snapshot.snapshot import Change, Snapshot
     from helix_tui.core.supervision.decide.check import StatusSummary
     from helix_tui.core.supervision.decide.needs import Need
     from helix_tui.screens.background import ConsoleMonitor

@@ -24,14 +24,14 @@ from helix_tui.screens import SCREENS
 from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.sheet import OverlayScreen, Sheet
-from helix_tui.themes.roles import SIGNS
+from helix_tui.themes import SIGNS
 from helix_tui.widgets.base.line import Line, Span, ascii_only, palette_of, rule, to_strip, wrap_spans
 from helix_tui.widgets.base.row_source import Row, Rows
 from helix_tui.widgets.figures import LOOKS
 from helix_tui.widgets.rows.attempt_table import AttemptFilter
 
 if TYPE_CHECKING:
-    from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.core.snapshot.snapshot import Change, Snapshot
 
 _KEY_CELLS = 16
 _EXAMPLE_CELLS = 26

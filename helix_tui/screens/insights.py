@@ -29,7 +29,7 @@ from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, Board, ti
 from helix_tui.widgets.rows.cost_tables import ORDERS, TABLES, CellOrder, sortable, table_of, totals
 
 if TYPE_CHECKING:
-    from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.core.snapshot.snapshot import Change, Snapshot
     from helix_tui.widgets.base.line import Line
     from helix_tui.widgets.rows.cost_tables import FiguredRows
 

@@ -42,7 +42,7 @@ from helix_tui.widgets.text.journal import (
 )
 
 if TYPE_CHECKING:
-    from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.core.snapshot.snapshot import Change, Snapshot
 
 MAX_FIELDS = 2_000
 """Fields of one change that are shown; a bulk change may touch more."""

@@ -19,7 +19,7 @@ from helix_tui.widgets.chrome.header import PulseFacts
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.attempt import Sums
-    from helix_tui.core.snapshot import Snapshot
+    from helix_tui.core.snapshot.snapshot import Snapshot
     from helix_tui.core.supervision.decide.check import StatusSummary
     from helix_tui.core.supervision.decide.needs import Need
 

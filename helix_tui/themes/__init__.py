@@ -1,8 +1,258 @@
-"""Colours, glyphs and stylesheets, nothing else."""
+"""Colours, glyphs and stylesheets, nothing else.
+
+Only themes name colours. Contrast of every role is at least 4.5:1 on the ground and on the selection
+(tests/themes), so a row is as readable with the cursor on it.
+
+A state has a glyph of one cell and an ASCII glyph in its place; colour is never the only carrier.
+"""
 
 from __future__ import annotations
 
-from helix_tui.themes.roles import INKS, PREFIX, Palette, Roles, make_theme
+from collections.abc import Mapping
+from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import asdict
+from rich.color import Color
+from rich.style import Style
+from textual.theme import Theme
+
+PREFIX = "helix-"
+"""The prefix of helix-tui's theme variables; stylesheets say ``$helix-muted``."""
+
+
+class Roles(Struct, frozen=True):
+    """One theme's colours: ``#rrggbb``, or an ``ansi_…`` name in a theme for 16 colours."""
+
+    ground: str
+    """The background of everything."""
+    text: str
+    muted: str
+    """Second-rank text and captions: legible, calm."""
+    success: str
+    running: str
+    """What runs now; also the accent: the selection's bar, what has the focus."""
+    waiting: str
+    """Waiting for time or for something slow: a cooldown, an old snapshot."""
+    attention: str
+    """Needs a person. The only loud colour."""
+    error: str
+    edge: str
+    """Lines of the graph."""
+    rule: str
+    """The thin rules between panes: decoration, may be faint."""
+    selection: str
+    """The background of the selected row."""
+    tint: str
+    """The background of a row that has just changed."""
+    match: str
+    """The background of the matching part of a row."""
+    added: str
+    """The background of an added line of a diff."""
+    removed: str
+    added_word: str
+    """The background of its words that differ from the line that it replaces."""
+    removed_word: str
+    selected_text: str = ""
+    """Used instead of every role on the selection, where 16 colours cannot distinguish them."""
+
+
+INKS = ("text", "muted", "success", "running", "waiting", "attention", "error", "edge")
+"""Roles that text is drawn in."""
+
+
+class Palette:
+    """Rich styles by ink: a role, then any of ``bold dim italic strike underline reverse``.
+
+    ``on:added``, ``on:removed`` and these with ``_word`` put it on a ground of a diff.
+    """
+
+    def __init__(self, colours: Mapping[str, str], *, no_colour: bool = False) -> None:
+        """Read the roles of a theme; without colour the selection is drawn in reverse."""
+        self._colours = colours
+        self._no_colour = no_colour
+        self._styles: dict[tuple[str, str], Style] = {}
+
+    def style(self, ink: str, ground: str = "") -> Style:
+        """The style of an ink on a ground: ``""``, ``selection``, ``tint`` or ``match``."""
+        found = self._styles.get((ink, ground))
+        if found is None:
+            found = self._styles[ink, ground] = self._make(ink, ground)
+        return found
+
+    def _make(self, ink: str, ground: str) -> Style:
+        role, *attributes = ink.split()
+        behind = next((word[3:] for word in attributes if word.startswith("on:")), "")
+        if behind:
+            attributes = [word for word in attributes if not word.startswith("on:")]
+            # without a background, an added line is marked by its ink, a changed word by underlining
+            if self._no_colour or self._colours[PREFIX + behind] == "ansi_default":  # no background can show it
+                role = "success" if behind.startswith("added") else "error"
+                attributes += ["underline"] if behind.endswith("_word") else []
+            else:
+                ground = ground or behind
+        colour = self._colours[PREFIX + role]
+        if ground == "selection":
+            # empty in all themes except the one with 16 colours
+            colour = self._colours[PREFIX + "selected_text"] or colour
+        # without a background colour, only reverse can show the cursor
+        if ground == "selection" and self._no_colour:
+            attributes.append("reverse")
+        return Style(
+            color=_rich_colour(colour),
+            bgcolor=_rich_colour(self._colours[PREFIX + (ground or "ground")]),
+            **dict.fromkeys(attributes, True),  # type: ignore[arg-type]
+        )
+
+
+@lru_cache(maxsize=256)
+def _rich_colour(name: str) -> Color:
+    return Color.parse(name.removeprefix("ansi_"))
+
+
+_ANSI_VARIABLES = {
+    "ansi-background": "ansi_black",
+    "ansi-foreground": "ansi_white",
+    "input-cursor-background": "ansi_white",
+    "input-cursor-foreground": "ansi_black",
+    # Textual swaps these two on fields that name them directly: the block would be invisible
+    "input-cursor-text-style": "none",
+    "input-selection-foreground": "ansi_black",
+    "screen-selection-background": "ansi_white",
+    "screen-selection-foreground": "ansi_black",
+}
+"""What Textual's own stylesheets need from a theme that leaves colours to the terminal."""
+
+
+def make_theme(name: str, roles: Roles, *, dark: bool, ansi: bool = False) -> Theme:
+    """A Textual theme in which Textual's own widgets (input, palette, toast) use the same roles."""
+    variables = {PREFIX + name: value for name, value in asdict(roles).items()}
+    variables |= {
+        "footer-background": roles.ground,
+        "input-selection-background": roles.selection,
+        "block-cursor-background": roles.selection,
+        "block-cursor-foreground": roles.selected_text or roles.text,
+        "block-cursor-text-style": "bold",
+        "border": roles.rule,
+        "border-blurred": roles.rule,
+    }
+    if ansi:
+        variables |= _ANSI_VARIABLES
+    return Theme(
+        name=name,
+        primary=roles.running,
+        secondary=roles.edge,
+        accent=roles.running,
+        warning=roles.waiting,
+        error=roles.error,
+        success=roles.success,
+        foreground=roles.text,
+        background=roles.ground,
+        surface=roles.ground,
+        panel=roles.tint if not ansi else roles.ground,
+        boost=roles.tint if not ansi else roles.ground,
+        dark=dark,
+        ansi=ansi,
+        variables={key: value for key, value in variables.items() if value or key.startswith(PREFIX)},
+    )
+
+
+class Sign(Struct, frozen=True):
+    """How one state looks: glyph, ASCII glyph, ink (a role and attributes), and the word for it."""
+
+    glyph: str
+    ascii: str
+    ink: str
+    word: str
+    title_ink: str = "text"
+    """The ink of such a bead's title."""
+
+
+SIGNS: dict[str, Sign] = {
+    "running": Sign("◉", "@", "running bold", "running", "text bold"),
+    "silent": Sign("!", "!", "error bold", "silent"),
+    "dead": Sign("!", "!", "error bold", "dead"),
+    "ready": Sign("○", "o", "success", "ready"),
+    "waiting_dependencies": Sign("◌", ".", "muted", "waits"),
+    "closed": Sign("✓", "x", "muted", "closed", "muted"),
+    "cancelled": Sign("✗", "X", "muted", "cancelled", "muted strike"),
+    "retry_cooldown": Sign("◷", "~", "waiting", "cools down"),
+    "not_eligible": Sign("⊝", "-", "muted", "not eligible", "muted"),
+    "superseded": Sign("⊝", "-", "muted", "superseded", "muted strike"),
+    "blocked_external": Sign("⊘", "#", "error", "blocked outside"),
+    "proposed": Sign("◆", "*", "attention bold", "proposed"),
+    "preserved_review_blocked": Sign("◆", "*", "attention bold", "review unresolved"),
+    "claimed": Sign("◉", "@", "running", "claimed"),
+    "epic_container": Sign("▣", "+", "text", "epic"),
+    "unknown_status": Sign("?", "?", "attention bold", "unknown status"),
+}
+"""By state of a bead; ``silent`` and ``dead`` are runs whose worker is silent or gone."""
+
+UNKNOWN = SIGNS["unknown_status"]
+
+NEED_SIGNS = {
+    "physics-level": ("!", "error bold", "contradiction"),
+    "guidance": ("?", "attention bold", "guidance"),
+    "approval": ("?", "attention bold", "approval"),
+    "conflict": ("◆", "attention bold", "outcome"),
+    "ambiguous": ("◆", "attention bold", "unclear"),
+    "escalation": ("◆", "attention bold", "escalation"),
+    "clarification": ("?", "attention bold", "clarification"),
+    "gap": ("?", "attention", "gap"),
+    "ddx_refuses": ("!", "error bold", "ddx refuses"),
+    "worker_stopped": ("!", "error bold", "stopped"),
+    "budget": ("!", "attention bold", "budget"),
+    "dead_run": ("!", "error bold", "dead worker"),
+    "silent_run": ("!", "error bold", "silent worker"),
+    "orphaned_claim": ("!", "error bold", "stale claim"),
+    "drift": ("◆", "attention bold", "drift"),
+    "tried": ("✗", "error", "passed over"),
+    "focus": ("◆", "attention bold", "focus"),
+    "proposed": ("◆", "attention bold", "proposed"),
+    "preserved_review_blocked": ("◆", "attention bold", "review"),
+    "merge_conflict": ("◆", "attention bold", "merge conflict"),
+    "failing_check": ("✗", "attention bold", "failing check"),
+    "refused": ("◆", "attention bold", "refused"),
+    "landed_faulted": ("!", "attention bold", "fault found"),
+    "kept_aside": ("◆", "attention bold", "kept aside"),
+    "blocked_external": ("⊘", "error", "blocked outside"),
+    "lesson": ("◆", "attention", "lesson"),
+    "cycle": ("↻", "error", "cycle"),
+    "archived_dependency": ("?", "error", "archived"),
+    "missing_dependency": ("?", "error", "missing"),
+    "cancelled_dependency": ("✗", "error", "cancelled"),
+    "unknown_status": ("?", "attention bold", "unknown"),
+    "unread_lines": ("?", "attention bold", "unread"),
+}
+"""Sign, ink and word of each kind of need."""
+
+
+def need_sign(kind: str) -> tuple[str, str, str]:
+    """Sign, ink and word of a kind of need; a new kind shows by its own name."""
+    return NEED_SIGNS.get(kind) or ("◆", "attention bold", kind.replace("_", " "))
+
+
+_ASCII = {
+    "▸": ">", "◂": "<", "⏎": "/", "▾": "v", "▹": ">", "•": "*", "↻": "@",
+    "⠼": "-", "⠴": "\\", "⠦": "|", "⠧": "/", "⠇": "-", "⠏": "\\",
+    "▌": "|", "▐": "|", "◆": "*", "◉": "@", "○": "o", "◌": ".", "✓": "x", "✗": "X",
+    "◷": "~", "⊝": "-", "⊘": "#", "▣": "+", "…": "~", "─": "-", "│": "|", "├": "+", "└": "`", "╰": "`",
+    "╯": "'", "╭": ",", "╮": ".", "┬": "+", "┴": "+", "┼": "+", "┤": "+", "┌": ",", "┐": ".", "┘": "'",
+    "↳": ">", "⎇": ":", "·": "-", "↑": "^", "↓": "v", "→": ">", "←": "<", "⋮": ":", "═": "=", "║": "|",
+    "╌": "-", "┄": "-", "┆": ":", "╎": ":", "“": '"', "”": '"', "–": "-", "—": "-", "≥": ">", "−": "-",
+    "■": "*", "█": "#", "▓": "=", "░": ":", "▏": "|", "●": "*", "⠋": "|", "⠙": "/", "⠹": "-", "⠸": "\\",
+}  # fmt: skip
+
+_TO_ASCII = str.maketrans(_ASCII)
+
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+ASCII_SPINNER = "|/-\\"
+
+
+def to_ascii(text: str) -> str:
+    """The same line in the second column of the alphabet; letters of other scripts stay as they are."""
+    return text if text.isascii() else text.translate(_TO_ASCII)
+
 
 NIGHT = Roles(
     ground="#11151c",

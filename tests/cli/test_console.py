@@ -17,7 +17,7 @@ import pytest
 
 from helix_tui.cli.console import EarlyFeed
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.snapshot import Change, Snapshot
+from helix_tui.core.snapshot.snapshot import Change, Snapshot
 from tests.cli.test_queue import ROWS
 from tests.conftest import ProjectFactory
 

@@ -16,7 +16,7 @@ import pytest
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import format_instant, now_ns
-from helix_tui.core.snapshot import take_snapshot
+from helix_tui.core.snapshot.feed import take_snapshot
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import go_line, row

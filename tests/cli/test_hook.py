@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import helix_tui
-from helix_tui.core.memory import MemoryStore, open_memory
 from helix_tui.core.memory.lessons import Proposals
+from helix_tui.core.memory.memory_store import MemoryStore, open_memory
 
 pytestmark = pytest.mark.long
 

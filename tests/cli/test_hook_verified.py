@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.memory import open_memory
+from helix_tui.core.memory.memory_store import open_memory
 from helix_tui.core.supervision.agents.report_parser import HookMessage, commands_run
 from tests.cli.test_hook import clone, hook, opened, root, say
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.embedding import find_weights
+from helix_tui.core.embedding.weights import find_weights
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from helix_tui.cli.program import main
-from helix_tui.core.memory import open_memory
+from helix_tui.core.memory.memory_store import open_memory
 from tests.conftest import ProjectFactory
 
 BEAD = {

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from helix_tui.cli.setup import weights
-from helix_tui.core import embedding
-from helix_tui.core.embedding import Loaded, Search, Weights
+from helix_tui.core.embedding import minilm
+from helix_tui.core.embedding.minilm import Loaded
+from helix_tui.core.embedding.weights import Search, Weights
 from tests.cli.conftest import Cli
 
 NONE = Loaded(None, "no weights of all-MiniLM-L6-v2 on this machine", "helix-tui setup")
@@ -100,7 +101,7 @@ def test_the_hint_comes_once(cli: Cli, without: list[Loaded], monkeypatch: pytes
     import helix_tui.cli.memory.operations as operations
 
     monkeypatch.setattr(operations, "load_encoder", lambda: NONE)
-    monkeypatch.setattr(embedding, "load_encoder", lambda: NONE)
+    monkeypatch.setattr(minilm, "load_encoder", lambda: NONE)
     root = project([], git=True)
     hint = "helix-tui setup"
     assert hint in cli("memory", "recall", "auth", "-C", root).err

@@ -27,7 +27,7 @@ from textual.pilot import Pilot, WaitForScreenTimeout
 from helix_tui.app import HelixApp
 from helix_tui.barrier import RECENT
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.snapshot import Live
+from helix_tui.core.snapshot.feed import Live
 from helix_tui.settings import Layout, ViewBook
 from helix_tui.terminal import Decoder, TerminalParser
 from tests.drills import behind_terminal

@@ -30,7 +30,7 @@ from pathlib import Path
 from bench.console import Terminal
 from bench.resident import GROWTH_MB
 from bench.trackers import write_tracker
-from helix_tui.core.memory import open_memory
+from helix_tui.core.memory.memory_store import open_memory
 from tests.drills.projects import REPOSITORY
 
 KEPT = 100

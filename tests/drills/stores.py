@@ -24,7 +24,8 @@ from bench.console import Terminal, console_argv
 from helix_tui.core.ask.index.database import FILE, Database
 from helix_tui.core.editing.journal import Journal
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.memory import database_path, open_memory
+from helix_tui.core.memory.memory_store import open_memory
+from helix_tui.core.memory.store.database import database_path
 from tests.drills.projects import REPOSITORY, isolate, make_project
 
 WRITER = """
@@ -32,7 +33,8 @@ import sys, uuid
 from pathlib import Path
 from helix_tui.core.ask.index.database import FILE, Database
 from helix_tui.core.editing.journal import Journal, Who
-from helix_tui.core.memory import database_path, open_memory
+from helix_tui.core.memory.memory_store import open_memory
+from helix_tui.core.memory.store.database import database_path
 from helix_tui.core.ground.project import find_project
 project = find_project(Path(sys.argv[1]))
 word = lambda: f"w{uuid.uuid4().hex}"  # one in 30,000 begins like a token (EAAA), whose number is shown instead

@@ -98,7 +98,7 @@ def test_on_a_full_disk_what_can_be_read_is_read(small_disk: Path, held: bool) -
 def _leave_a_log(root: Path) -> None:
     """What a process that was killed leaves: a memory in the write-ahead log, and its index gone."""
     program = (
-        "import os, sys; from pathlib import Path; from helix_tui.core.memory import open_memory\n"
+        "import os, sys; from pathlib import Path; from helix_tui.core.memory.memory_store import open_memory\n"
         "memory = open_memory(Path(sys.argv[1]))\n"
         "memory.store('a killed writer left this', 'read the log as well')\n"
         "os.kill(os.getpid(), 9)\n"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.memory import open_memory
+from helix_tui.core.memory.memory_store import open_memory
 from helix_tui.core.supervision.agents.hooks import PLUGIN_FOLDER
 from helix_tui.core.supervision.stages.commands import ROWS
 from tests.real.model import serving

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 import helix_tui
-from helix_tui.core.memory import Injection, Memory, open_memory
+from helix_tui.core.memory.memory_store import open_memory
+from helix_tui.core.memory.records import Injection, Memory
 from tests.real.model import Model, Script, serving
 from tests.real.stranger import Stranger
 

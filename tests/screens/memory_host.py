@@ -10,8 +10,8 @@ from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
 from helix_tui.core.ground.time import NS
-from helix_tui.core.memory import MemoryStore, open_memory
 from helix_tui.core.memory.lessons import Proposals
+from helix_tui.core.memory.memory_store import MemoryStore, open_memory
 from helix_tui.core.memory.plan_records import TaskReport
 from helix_tui.core.memory.plans import Plans
 from helix_tui.core.memory.reports import Proposal

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from helix_tui.core.snapshot import Change
+from helix_tui.core.snapshot.snapshot import Change
 from helix_tui.screens.insights import InsightsScreen
 from tests.screens.conftest import Console, MakeConsole
 

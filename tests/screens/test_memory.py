@@ -9,7 +9,7 @@ import pytest
 from textual import events
 from textual.widgets import TextArea
 
-from helix_tui.core.memory import open_memory
+from helix_tui.core.memory.memory_store import open_memory
 from helix_tui.screens.editing.choices import ChoiceSheet
 from helix_tui.screens.memory.changes import CorrectionForm
 from helix_tui.screens.memory.screen import MemoryScreen

@@ -27,9 +27,10 @@ from helix_tui.core.editing.execute.gate import WriteGate, find_executable
 from helix_tui.core.editing.plan import Plan, WayBack
 from helix_tui.core.editing.steps import CommandStep
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.memory import database_path, open_memory
 from helix_tui.core.memory.lessons import Proposals
+from helix_tui.core.memory.memory_store import open_memory
 from helix_tui.core.memory.reports import Proposal
+from helix_tui.core.memory.store.database import database_path
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.signals.questions import OpenQuestions, read_questions
 from helix_tui.core.supervision.stages.delegate import AgentChoice

@@ -13,7 +13,7 @@ from helix_tui.app import NewsArrived
 from helix_tui.cli.console import EarlyFeed
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import now_ns
-from helix_tui.core.snapshot import Change, Snapshot
+from helix_tui.core.snapshot.snapshot import Change, Snapshot
 from tests.conftest import ProjectFactory
 from tests.screens.conftest import MakeConsole
 

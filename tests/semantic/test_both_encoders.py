@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from helix_tui.core.embedding import Encoder, find_weights, load_encoder
-from helix_tui.core.memory import open_memory
+from helix_tui.core.embedding.minilm import Encoder, load_encoder
+from helix_tui.core.embedding.weights import find_weights
+from helix_tui.core.memory.memory_store import open_memory
 
 pytest.importorskip("sentence_transformers")
 

@@ -8,8 +8,20 @@ from rich.color import Color, ColorSystem
 from rich.color_triplet import ColorTriplet
 from textual.theme import Theme
 
-from helix_tui.themes import INKS, NIGHT, PAPER, PREFIX, STARK, THEMES, Palette, Roles
-from helix_tui.themes.roles import ASCII_SPINNER, SIGNS, SPINNER, to_ascii
+from helix_tui.themes import (
+    ASCII_SPINNER,
+    INKS,
+    NIGHT,
+    PAPER,
+    PREFIX,
+    SIGNS,
+    SPINNER,
+    STARK,
+    THEMES,
+    Palette,
+    Roles,
+    to_ascii,
+)
 
 LEGIBLE = 4.5
 """WCAG 2.1, contrast of text, level AA."""

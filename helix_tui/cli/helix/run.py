@@ -164,7 +164,9 @@ def learn(call: Call, outcome: RunOutcome) -> dict[str, object]:
         return {}
     # imported only here: the memory's libraries take a fifth of a second, and `start` and `stop` do not need them
     from helix_tui.cli.loading import read_attempts
-    from helix_tui.core.memory import MemoryFault, database_path, open_memory
+    from helix_tui.core.memory.memory_store import open_memory
+    from helix_tui.core.memory.records import MemoryFault
+    from helix_tui.core.memory.store.database import database_path
     from helix_tui.core.supervision.agents.learning import Learner, summed
 
     project = locate(call)

@@ -22,23 +22,16 @@ from helix_tui.cli.memory.plans import names
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.embedding import load_encoder
+from helix_tui.core.embedding.minilm import load_encoder
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.memory import (
-    DatabaseMissing,
-    DatabaseReadOnly,
-    Injection,
-    MemoryFault,
-    MemoryStore,
-    database_path,
-    look_into,
-    open_memory,
-)
 from helix_tui.core.memory.changes import MemoryChange, MemoryChanges
 from helix_tui.core.memory.injection import with_block, without_block
 from helix_tui.core.memory.lessons import Proposals
+from helix_tui.core.memory.memory_store import MemoryStore, look_into, open_memory
 from helix_tui.core.memory.plans import Plans, propose
+from helix_tui.core.memory.records import DatabaseMissing, DatabaseReadOnly, Injection, MemoryFault
 from helix_tui.core.memory.reports import Proposal
+from helix_tui.core.memory.store.database import database_path
 from helix_tui.core.memory.store.indexing import mentioned
 from helix_tui.core.supervision.agents.learning import Learner
 from helix_tui.settings import load_settings

@@ -16,7 +16,7 @@ from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.cli.editing.change import clear_errors, curator_of
 from helix_tui.core.editing.preview import foresee
 from helix_tui.core.ground.text import clean_block, clean_line, counted
-from helix_tui.core.memory import MemoryStore
+from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.plan_records import MemoryPlan, TaskReport, TaskWorkspace
 from helix_tui.core.memory.plans import Plans
 from helix_tui.core.memory.task_check import TaskCheck

@@ -17,12 +17,13 @@ from helix_tui.cli.memory.plans import (
     print_plan,
     print_workspaces,
 )
-from helix_tui.core.embedding import Loaded, load_encoder
+from helix_tui.core.embedding.minilm import Loaded, load_encoder
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line, counted, fit
-from helix_tui.core.memory import DatabaseMissing, MemoryEdit, MemoryFault, MemoryStore, database_path, open_memory
 from helix_tui.core.memory.changes import MemoryChange, MemoryChanges
-from helix_tui.core.memory.store.database import guarded
+from helix_tui.core.memory.memory_store import MemoryStore, open_memory
+from helix_tui.core.memory.records import DatabaseMissing, MemoryEdit, MemoryFault
+from helix_tui.core.memory.store.database import database_path, guarded
 
 
 def edit(call: Call, memory: MemoryStore) -> dict[str, Any]:

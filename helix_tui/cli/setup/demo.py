@@ -35,13 +35,15 @@ from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import embedded_tracker
-from helix_tui.core.embedding import load_encoder
+from helix_tui.core.embedding.minilm import load_encoder
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.text import clean_line, counted, fit
 from helix_tui.core.ground.time import NS, now_ns
-from helix_tui.core.memory import Injection, MemoryStore, database_path, open_memory
 from helix_tui.core.memory.changes import MemoryChanges
 from helix_tui.core.memory.injection import with_block
+from helix_tui.core.memory.memory_store import MemoryStore, open_memory
+from helix_tui.core.memory.records import Injection
+from helix_tui.core.memory.store.database import database_path
 from helix_tui.core.memory.store.indexing import mentioned
 from helix_tui.core.supervision.agents.learning import Learner
 from helix_tui.core.supervision.run_state.run_control import stop_run

@@ -78,8 +78,10 @@ def _leave_host() -> None:
 def _reply(call: Call, raw: bytes, *, patience: float = BUSY_SECONDS) -> dict[str, Any]:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # one short text: on a busy machine, more threads would take ten times as long
-    from helix_tui.core.embedding import load_encoder
-    from helix_tui.core.memory import DatabaseBusy, DatabaseReadOnly, database_path, look_into, open_memory
+    from helix_tui.core.embedding.minilm import load_encoder
+    from helix_tui.core.memory.memory_store import look_into, open_memory
+    from helix_tui.core.memory.records import DatabaseBusy, DatabaseReadOnly
+    from helix_tui.core.memory.store.database import database_path
     from helix_tui.core.supervision.agents.briefing import HOOKS, answer, environment, place_of
     from helix_tui.core.supervision.agents.hooks import plugin_enabled
     from helix_tui.core.supervision.agents.report_parser import read_hook_message

@@ -13,7 +13,8 @@ import sys
 from importlib.util import find_spec
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.core.embedding import Loaded, find_weights, load_encoder
+from helix_tui.core.embedding.minilm import Loaded, load_encoder
+from helix_tui.core.embedding.weights import find_weights
 from helix_tui.core.ground.process import run as run_program
 from helix_tui.core.ground.text import clean_line
 

@@ -20,7 +20,8 @@ from helix_tui.cli.show import queue as queue_command
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.errors import DEFECT
 from helix_tui.core.ground.project import Project
-from helix_tui.core.snapshot import Change, Snapshot, take_snapshot
+from helix_tui.core.snapshot.feed import take_snapshot
+from helix_tui.core.snapshot.snapshot import Change, Snapshot
 
 if TYPE_CHECKING:
     from textual.app import App

@@ -20,9 +20,9 @@ from msgspec.structs import replace
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import FOCUS_ON
 from helix_tui.core.ddx.dialect import Dialect, shut
+from helix_tui.core.editing.fields import DROPPED
 from helix_tui.core.editing.journal import Rewrite
-from helix_tui.core.editing.operations.fields import DROPPED
-from helix_tui.core.editing.operations.lifecycle import (
+from helix_tui.core.editing.lifecycle import (
     BLOCKER_FIELDS,
     CLOSING_COMMIT,
     add_close,
@@ -31,7 +31,7 @@ from helix_tui.core.editing.operations.lifecycle import (
     add_unclaim,
     unclosed,
 )
-from helix_tui.core.editing.operations.operation import Operation
+from helix_tui.core.editing.operation import Operation
 from helix_tui.core.editing.steps import (
     CLAIM_FIELDS,
     FLAGS,

@@ -16,19 +16,3 @@ decimals (tests/semantic). ``HELIX_EMBEDDER`` chooses: ``auto`` (the default: se
 installed, else light), ``light``, ``sentence-transformers``, ``off``. ``HELIX_MODEL_DIR`` names a folder with
 the weights.
 """
-
-from helix_tui.core.embedding.minilm import DIMENSIONS, MODEL_ID, Encoder, Loaded, load_encoder
-from helix_tui.core.embedding.weights import WEIGHTS_SHA256, Search, Weights, find_weights, use_one_thread
-
-__all__ = [
-    "DIMENSIONS",
-    "MODEL_ID",
-    "WEIGHTS_SHA256",
-    "Encoder",
-    "Loaded",
-    "Search",
-    "Weights",
-    "find_weights",
-    "load_encoder",
-    "use_one_thread",
-]

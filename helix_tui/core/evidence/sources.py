@@ -40,7 +40,7 @@ from helix_tui.core.supervision.run_state.status import said_lines
 from helix_tui.core.supervision.stages.delegate import LOGS
 
 if TYPE_CHECKING:
-    from helix_tui.core.memory import Memory
+    from helix_tui.core.memory.records import Memory
 
 FILE = f"records-{VERSION}.db"
 MAX_SECTIONS = 30
@@ -154,7 +154,9 @@ class ArchivedAttempts:
 def read_memories(project: Project) -> Sequence[Memory]:
     """The project's memories; empty without a readable database."""
     # brought in by the first question that is about records: its database is a tenth of a cold question's time
-    from helix_tui.core.memory import MemoryFault, database_path, open_memory
+    from helix_tui.core.memory.memory_store import open_memory
+    from helix_tui.core.memory.records import MemoryFault
+    from helix_tui.core.memory.store.database import database_path
 
     path = database_path(project)
     if not path.exists():

@@ -15,7 +15,7 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
-from helix_tui.core.memory.guard import shown_name
+from helix_tui.core.memory.guard.scan import shown_name
 from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.records import Correction, Memory, MemoryEdit, MemoryFault, Stored, stamp

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import BEGIN, END, clean_line, counted, split_block
 from helix_tui.core.memory import recall as recalling
-from helix_tui.core.memory.guard import ORDER, shown
+from helix_tui.core.memory.guard.scan import ORDER, shown
 from helix_tui.core.memory.ranking import key, likeness
 from helix_tui.core.memory.records import Injection, Memory, Recall, Recalled, Scope, ShownMemory
 from helix_tui.core.memory.reports import Assessment

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ground.time import format_instant, now_ns
-from helix_tui.core.memory.guard import outward
+from helix_tui.core.memory.guard.scan import outward
 from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.ranking import key
 from helix_tui.core.memory.records import Stored, Verdict

@@ -14,14 +14,15 @@ from typing import Any, Self
 
 from sqlite_utils import Database
 
-from helix_tui.core.embedding import Encoder, Loaded, use_one_thread
+from helix_tui.core.embedding.minilm import Encoder, Loaded
+from helix_tui.core.embedding.weights import use_one_thread
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.memory import feedback as crediting
 from helix_tui.core.memory import graph, records, reports
 from helix_tui.core.memory import injection as approach
 from helix_tui.core.memory import injection as injecting
 from helix_tui.core.memory import recall as recalling
-from helix_tui.core.memory.guard import outward
+from helix_tui.core.memory.guard.scan import outward
 from helix_tui.core.memory.injection import Screen
 from helix_tui.core.memory.records import Correction, DatabaseReadOnly, MemoryEdit, MemoryFault
 from helix_tui.core.memory.store import indexing, revisions, rows

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
-from helix_tui.core.memory.guard import outward
+from helix_tui.core.memory.guard.scan import outward
 from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.plan_records import (

@@ -52,7 +52,7 @@ from helix_tui.widgets.text.pane import TextPane
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.attempt import Attempt
-    from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.core.snapshot.snapshot import Change, Snapshot
     from helix_tui.widgets.chrome.bottom import Prompt
 
 

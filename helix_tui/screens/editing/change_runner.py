@@ -24,7 +24,7 @@ from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.plan import Plan
 from helix_tui.core.editing.preview import Consequences, foresee
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.snapshot import Snapshot
+from helix_tui.core.snapshot.snapshot import Snapshot
 from helix_tui.core.supervision.agents.hooks import SKIP
 from helix_tui.screens.editing.requests import ChangeRequest
 

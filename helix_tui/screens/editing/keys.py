@@ -27,7 +27,7 @@ from helix_tui.widgets.rows.bead import QueueRows
 if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
     from helix_tui.core.beads.record import Bead
-    from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.core.snapshot.snapshot import Change, Snapshot
     from helix_tui.screens.editing.preview import Ended
     from helix_tui.screens.editing.requests import ChangeRequest
 

@@ -16,7 +16,7 @@ from helix_tui.core.editing import operations
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.screens.editing.choices import Pick, PickSheet
 from helix_tui.screens.editing.requests import FocusRequest, request_for
-from helix_tui.themes.roles import SIGNS, UNKNOWN
+from helix_tui.themes import SIGNS, UNKNOWN
 from helix_tui.widgets.base.line import Span
 
 if TYPE_CHECKING:

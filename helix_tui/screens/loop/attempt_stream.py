@@ -32,7 +32,7 @@ from helix_tui.widgets.rows.attempt_table import SORTS, AttemptFilter, SortKey, 
 from helix_tui.widgets.rows.attempts import AttemptOrder, Board, RunningPanel, RunView, titles_of
 
 if TYPE_CHECKING:
-    from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.core.snapshot.snapshot import Change, Snapshot
 
 LINES = 12
 BYTES = 256 << 10

@@ -23,7 +23,7 @@ from helix_tui.core.ground import process as session
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, now_ns
-from helix_tui.core.snapshot import Snapshot
+from helix_tui.core.snapshot.snapshot import Snapshot
 from helix_tui.core.supervision.run_state.budget import SPANS, BudgetSpan, parse_limits, read_budget, write_budget
 from helix_tui.core.supervision.run_state.run_control import (
     DDX_PATIENCE_S,

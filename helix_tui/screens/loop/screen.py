@@ -36,7 +36,7 @@ from helix_tui.widgets.text.pane import FoldPane
 from helix_tui.widgets.text.transcript import RawPane, TranscriptPane
 
 if TYPE_CHECKING:
-    from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.core.snapshot.snapshot import Change, Snapshot
     from helix_tui.widgets.chrome.bottom import Prompt
 
 

@@ -47,7 +47,7 @@ from helix_tui.widgets.form import Page
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.book import AttemptBook
-    from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.core.snapshot.snapshot import Change, Snapshot
     from helix_tui.screens.base import Console
 
 INKS = {"BUILD": "success bold", "WAIT": "waiting bold", "GUIDANCE": "attention bold", "STOP": "muted bold"}

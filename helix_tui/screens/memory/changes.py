@@ -13,9 +13,10 @@ from msgspec import Struct
 
 from helix_tui.core.editing.authoring import AuthoringFinding
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.memory import Correction, Memory, MemoryEdit, MemoryStore
 from helix_tui.core.memory.changes import MemoryChange, MemoryChanges
+from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.ranking import likeness
+from helix_tui.core.memory.records import Correction, Memory, MemoryEdit
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.memory.write.storing import MIN_TRIGGER
 from helix_tui.screens.base import Console

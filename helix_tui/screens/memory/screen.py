@@ -14,8 +14,9 @@ from textual.timer import Timer
 from textual.worker import Worker
 
 from helix_tui.core.ground.text import clean_line, counted
-from helix_tui.core.memory import Memory, MemoryStore, Recall, Recalled
 from helix_tui.core.memory.changes import MemoryChange
+from helix_tui.core.memory.memory_store import MemoryStore
+from helix_tui.core.memory.records import Memory, Recall, Recalled
 from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
 from helix_tui.keymap import BY_ID, bindings, shown
 from helix_tui.screens.background import Jobs
@@ -35,7 +36,7 @@ from helix_tui.widgets.text.memory import MemoryPane, MemoryRow, MemoryRows, hea
 from helix_tui.widgets.text.pane import Para
 
 if TYPE_CHECKING:
-    from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.core.snapshot.snapshot import Change, Snapshot
 
 LOOK_SECONDS = 2.0
 """How often the screen checks for new memories and outcomes."""

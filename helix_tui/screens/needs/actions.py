@@ -56,8 +56,8 @@ from helix_tui.widgets.form import Page
 if TYPE_CHECKING:
     from helix_tui.core.editing.execute.gate import WriteGate
     from helix_tui.core.ground.project import Project
-    from helix_tui.core.memory import MemoryStore
     from helix_tui.core.memory.changes import MemoryChanges
+    from helix_tui.core.memory.memory_store import MemoryStore
     from helix_tui.screens.base import Console, HelixScreen
 
 MAX_MODELS = 8
@@ -139,8 +139,10 @@ def undo_lessons(project: Project, *, clock: Callable[[], int]) -> str:
 @contextmanager
 def _changes(project: Project, clock: Callable[[], int]) -> Iterator[tuple[MemoryStore, MemoryChanges]]:
     """Open the memory; its libraries take half a second to load, so they are loaded only for a change."""
-    from helix_tui.core.memory import MemoryFault, database_path, look_into
     from helix_tui.core.memory.changes import MemoryChanges
+    from helix_tui.core.memory.memory_store import look_into
+    from helix_tui.core.memory.records import MemoryFault
+    from helix_tui.core.memory.store.database import database_path
 
     try:
         with look_into(database_path(project), clock=clock) as memory:

@@ -24,7 +24,7 @@ from helix_tui.screens.editing.keys import MARKED, PENDING, BeadKeys
 from helix_tui.screens.filter import NeedViewKeys
 from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.screens.status_bar_model import counts_of
-from helix_tui.themes.roles import need_sign
+from helix_tui.themes import need_sign
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import (
     Line,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from helix_tui.core.beads.query import Completion
     from helix_tui.core.ddx.attempts.attempt import Attempt
-    from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.core.snapshot.snapshot import Change, Snapshot
     from helix_tui.screens.needs.actions import BesideQueue
 
 KEYS: Mapping[ActionId, str] = {

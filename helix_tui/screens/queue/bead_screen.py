@@ -25,7 +25,7 @@ from helix_tui.widgets.text.bead import ArchivedFacts, DetailFacts, DetailView, 
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
-    from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.core.snapshot.snapshot import Change, Snapshot
     from helix_tui.screens.base import HelixScreen
 
 _KEPT = 64

@@ -50,7 +50,7 @@ from helix_tui.widgets.rows.lanes import LaneList
 from helix_tui.widgets.text.bead import DetailView, as_markdown
 
 if TYPE_CHECKING:
-    from helix_tui.core.snapshot import Snapshot
+    from helix_tui.core.snapshot.snapshot import Snapshot
     from helix_tui.screens.loop.attempt_stream import AttemptStream
     from helix_tui.widgets.rows.attempts import RunningPanel
 from collections.abc import Sequence
@@ -59,14 +59,14 @@ from typing import TYPE_CHECKING
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.screens.status_bar_model import notice_forms
-from helix_tui.themes.roles import SIGNS, UNKNOWN, need_sign
+from helix_tui.themes import SIGNS, UNKNOWN, need_sign
 from helix_tui.widgets.base.line import Span, Titles, cut, rule, spread, width_of, wrap_spans
 from helix_tui.widgets.rows.attempts import title_of, titles_of
 from helix_tui.widgets.rows.bead import note_of, sign_of
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.tracker import Tracker
-    from helix_tui.core.snapshot import Snapshot
+    from helix_tui.core.snapshot.snapshot import Snapshot
 
 
 MAX_NEXT = 5

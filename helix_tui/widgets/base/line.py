@@ -27,8 +27,7 @@ from textual.app import App
 from textual.strip import Strip
 from textual.widget import Widget
 
-from helix_tui.themes import NIGHT, PREFIX, make_theme
-from helix_tui.themes.roles import Palette, to_ascii
+from helix_tui.themes import NIGHT, PREFIX, Palette, make_theme, to_ascii
 
 Span = tuple[str, str]
 """A piece of text and its ink (colour role and attributes)."""

@@ -18,7 +18,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from helix_tui.themes.roles import Palette
+from helix_tui.themes import Palette
 from helix_tui.widgets.base.line import (
     Line,
     Span,

@@ -18,7 +18,7 @@ from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.widgets.base.line import Line, ascii_only, palette_of, to_strip, width_of, wrap_spans
 
 if TYPE_CHECKING:
-    from helix_tui.core.snapshot import Snapshot
+    from helix_tui.core.snapshot.snapshot import Snapshot
 
 _WIDEST = 72
 

@@ -17,7 +17,7 @@ from textual.widget import Widget
 
 from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import format_age
-from helix_tui.themes.roles import ASCII_SPINNER, SPINNER
+from helix_tui.themes import ASCII_SPINNER, SPINNER
 from helix_tui.widgets.base.line import (
     Line,
     Span,

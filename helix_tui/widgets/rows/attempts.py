@@ -19,7 +19,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt, format_sum
 from helix_tui.core.ddx.runs.running import Run, beads_at_work
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_span, midnight
-from helix_tui.themes.roles import SIGNS
+from helix_tui.themes import SIGNS
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, Titles, cut, rule, spread, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList

@@ -14,7 +14,7 @@ from helix_tui.core.beads.views import QueueView, ViewRow
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
-from helix_tui.themes.roles import SIGNS, UNKNOWN, Sign
+from helix_tui.themes import SIGNS, UNKNOWN, Sign
 from helix_tui.widgets.base.line import Line, Span, Titles, cut, rule, spread, width_of
 from helix_tui.widgets.base.row_source import Column, KeyedRows, RowSource, fitting
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from rich.cells import cell_len
 from textual.strip import Strip
 
-from helix_tui.themes.roles import Palette
+from helix_tui.themes import Palette
 from helix_tui.widgets.base.line import to_strip
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.rows.bead import QueueRows

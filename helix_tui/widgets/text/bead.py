@@ -16,7 +16,7 @@ from helix_tui.core.ddx.attempts.attempt import format_sum
 from helix_tui.core.ddx.runs.running import unheard_claim
 from helix_tui.core.ground.text import clean_line, counted, short_id, split_block
 from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
-from helix_tui.themes.roles import SIGNS, UNKNOWN
+from helix_tui.themes import SIGNS, UNKNOWN
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, packed, rule, spread, wrap_spans
 from helix_tui.widgets.base.row_list import RowList

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from helix_tui.core.ground.text import clean_block, clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age
-from helix_tui.themes.roles import Sign
+from helix_tui.themes import Sign
 from helix_tui.widgets.base.line import Line, Span, cut, spread
 from helix_tui.widgets.base.row_source import RowSource
 from helix_tui.widgets.text.pane import Para, TextPane, section

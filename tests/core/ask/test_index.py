@@ -18,7 +18,7 @@ from helix_tui.core.ask.index import channels as meaning
 from helix_tui.core.ask.index import database
 from helix_tui.core.ask.index.index import IndexKeeper, RepositoryIndex, State, open_index
 from helix_tui.core.ask.index.question import read_question
-from helix_tui.core.embedding import Encoder
+from helix_tui.core.embedding.minilm import Encoder
 from helix_tui.core.ground.project import find_project
 
 FILES = {

@@ -15,9 +15,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from helix_tui.core.embedding import DIMENSIONS, MODEL_ID, Encoder, find_weights, load_encoder, minilm
-from helix_tui.core.embedding.minilm import IdleModel, MiniLM, SentenceTransformers
-from helix_tui.core.embedding.weights import MappedTensors, Weights
+from helix_tui.core.embedding import minilm
+from helix_tui.core.embedding.minilm import (
+    DIMENSIONS,
+    MODEL_ID,
+    Encoder,
+    IdleModel,
+    MiniLM,
+    SentenceTransformers,
+    load_encoder,
+)
+from helix_tui.core.embedding.weights import MappedTensors, Weights, find_weights
 
 pytestmark = pytest.mark.long
 

@@ -19,7 +19,8 @@ from helix_tui.core.beads.readiness import classify
 from helix_tui.core.evidence.sources import ProjectRecords, WorkReader
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import NS
-from helix_tui.core.memory import database_path, open_memory
+from helix_tui.core.memory.memory_store import open_memory
+from helix_tui.core.memory.store.database import database_path
 
 pytestmark = pytest.mark.long
 

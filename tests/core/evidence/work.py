@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from helix_tui.core.ground.project import Project, find_project
-from helix_tui.core.memory import database_path, open_memory
+from helix_tui.core.memory.memory_store import open_memory
+from helix_tui.core.memory.store.database import database_path
 
 ATTEMPT = "20260801T101500-aaaa1111"
 LATER = "20260802T101500-bbbb2222"

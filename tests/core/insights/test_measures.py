@@ -15,7 +15,8 @@ from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.insights.cells import table
 from helix_tui.core.insights.report import Measure, read_measures
-from helix_tui.core.memory import database_path, open_memory
+from helix_tui.core.memory.memory_store import open_memory
+from helix_tui.core.memory.store.database import database_path
 from helix_tui.core.supervision.run_state.budget import with_memories_given
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import row

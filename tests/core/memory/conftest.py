@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from helix_tui.core.embedding import Encoder, Loaded
+from helix_tui.core.embedding.minilm import Encoder, Loaded
 from helix_tui.core.ground.time import NS, parse_now
-from helix_tui.core.memory import MemoryStore, open_memory
+from helix_tui.core.memory.memory_store import MemoryStore, open_memory
 
 START = parse_now("2026-06-01T12:00:00Z")
 DAY = 86_400 * NS

@@ -8,9 +8,10 @@ from contextlib import AbstractContextManager
 import pytest
 from sqlite_utils import Database
 
-from helix_tui.core.memory import Memory, MemoryEdit, MemoryFault, MemoryStore, UnknownMemory
 from helix_tui.core.memory.changes import MemoryChange, MemoryChanges
 from helix_tui.core.memory.lessons import Proposals
+from helix_tui.core.memory.memory_store import MemoryStore
+from helix_tui.core.memory.records import Memory, MemoryEdit, MemoryFault, UnknownMemory
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.memory.write.alike import one_matter, same_problem
 from tests.core.memory.conftest import Clock, Opener, Plane, name_of

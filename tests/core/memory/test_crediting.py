@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from helix_tui.core.memory import MemoryFault, MemoryStore, Verdict
 from helix_tui.core.memory.changes import MemoryChanges
+from helix_tui.core.memory.memory_store import MemoryStore
+from helix_tui.core.memory.records import MemoryFault, Verdict
 from tests.core.memory.conftest import Clock, Opener, Plane, name_of
 
 

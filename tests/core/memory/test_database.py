@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.memory import open_memory
+from helix_tui.core.memory.memory_store import open_memory
 from helix_tui.core.memory.records import (
     DatabaseBusy,
     DatabaseCorrupt,

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from helix_tui.core.ground.time import parse_now
-from helix_tui.core.memory import MemoryStore
+from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.write import upkeep
 from tests.core.memory.conftest import Clock, Plane, name_of
 

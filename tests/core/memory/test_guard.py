@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.memory import MemoryEdit, MemoryStore
 from helix_tui.core.memory.changes import MemoryChanges
 from helix_tui.core.memory.lessons import Proposals
+from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.plan_records import TaskReport
 from helix_tui.core.memory.plans import Plans
+from helix_tui.core.memory.records import MemoryEdit
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.memory.task_check import TaskCheck
 from tests.core.memory.conftest import Opener

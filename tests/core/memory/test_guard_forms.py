@@ -7,7 +7,7 @@ import codecs
 
 import pytest
 
-from helix_tui.core.memory.guard import scan, verdict
+from helix_tui.core.memory.guard.scan import scan, verdict
 
 
 def _encoded(text: str) -> str:

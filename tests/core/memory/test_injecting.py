@@ -7,8 +7,9 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from helix_tui.core.memory import Memory, MemoryStore
 from helix_tui.core.memory.injection import block, with_block, without_block
+from helix_tui.core.memory.memory_store import MemoryStore
+from helix_tui.core.memory.records import Memory
 from tests.core.memory.conftest import Clock, Plane
 from tests.core.memory.test_recalling import QUERY, _near
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helix_tui.core.memory import MemoryStore
 from helix_tui.core.memory.lessons import Proposals
+from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.plan_records import TaskReport, in_order, read_tasks
 from helix_tui.core.memory.plans import PlanFault, Plans, TaskUnverified, TaskWaits
 from helix_tui.core.memory.task_check import TaskCheck

@@ -9,14 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from helix_tui.core.memory import open_memory
+from helix_tui.core.memory.memory_store import open_memory
 from tests.core.memory.conftest import Opener, Plane
 
 ROOT = Path(__file__).resolve().parents[3]
 STORE = """
 import sys
 from pathlib import Path
-from helix_tui.core.memory import open_memory
+from helix_tui.core.memory.memory_store import open_memory
 from tests.core.memory.conftest import Plane
 who = sys.argv[2]
 with open_memory(Path(sys.argv[1]), Plane() if who != "words" else None, busy_seconds=60) as memory:
@@ -27,7 +27,7 @@ with open_memory(Path(sys.argv[1]), Plane() if who != "words" else None, busy_se
 FOREVER = """
 import sys
 from pathlib import Path
-from helix_tui.core.memory import open_memory
+from helix_tui.core.memory.memory_store import open_memory
 from tests.core.memory.conftest import Plane
 with open_memory(Path(sys.argv[1]), Plane()) as memory:
     number = 0

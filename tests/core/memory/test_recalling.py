@@ -7,8 +7,9 @@ import json
 import pytest
 
 from helix_tui.core.embedding import word_vectors
-from helix_tui.core.memory import MemoryFault, MemoryStore, Recalled
 from helix_tui.core.memory import recall as keywords
+from helix_tui.core.memory.memory_store import MemoryStore
+from helix_tui.core.memory.records import MemoryFault, Recalled
 from tests.core.memory.conftest import Clock, Opener, Plane, name_of
 
 QUERY = "what the agent is about to do"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.memory.guard import MAX_TEXT, scan
 from helix_tui.core.memory.guard.orders import _meanings, meant
+from helix_tui.core.memory.guard.scan import MAX_TEXT, scan
 
 LETTERS = string.ascii_letters + string.digits
 BODY = "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY"

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from helix_tui.core.memory import MemoryFault, MemoryStore
+from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.ranking import slug
-from helix_tui.core.memory.records import SYSTEMIC_NOTE
+from helix_tui.core.memory.records import SYSTEMIC_NOTE, MemoryFault
 from helix_tui.core.memory.store.database import window_days
 from tests.core.memory.conftest import Clock, Opener, Plane, name_of
 

@@ -10,8 +10,8 @@ import pytest
 
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.snapshot import Change, Live, Snapshot
-from helix_tui.core.snapshot.feed import Gatherer
+from helix_tui.core.snapshot.feed import Gatherer, Live
+from helix_tui.core.snapshot.snapshot import Change, Snapshot
 
 
 def test_the_feed_survives_and_recovers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,9 +16,8 @@ import pytest
 
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS, parse_now
-from helix_tui.core.snapshot import Change, Live, Snapshot, take_snapshot
-from helix_tui.core.snapshot.feed import Gatherer, folders_to_watch
-from helix_tui.core.snapshot.snapshot import compare
+from helix_tui.core.snapshot.feed import Gatherer, Live, folders_to_watch, take_snapshot
+from helix_tui.core.snapshot.snapshot import Change, Snapshot, compare
 
 pytestmark = [pytest.mark.realtime, pytest.mark.long]
 

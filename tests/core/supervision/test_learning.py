@@ -16,8 +16,8 @@ from helix_tui.core.ddx.attempts.evidence import AttemptCheck, AttemptEvidence
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import NS, parse_now
-from helix_tui.core.memory import MemoryStore, open_memory
 from helix_tui.core.memory.changes import MemoryChanges
+from helix_tui.core.memory.memory_store import MemoryStore, open_memory
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.supervision.agents.learning import Learned, Learner, judge, summed
 

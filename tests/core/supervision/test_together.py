@@ -22,7 +22,8 @@ from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.editing.journal import Journal
 from helix_tui.core.editing.steps import Overlay
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.snapshot import Change, Live, Snapshot, take_snapshot
+from helix_tui.core.snapshot.feed import Live, take_snapshot
+from helix_tui.core.snapshot.snapshot import Change, Snapshot
 from helix_tui.core.supervision.signals.focus import plan_unfocus, plan_upkeep, read_focus
 from tests.core.supervision.conftest import World, WorldFactory, row, settled
 from tests.core.supervision.load_curator import SHARED

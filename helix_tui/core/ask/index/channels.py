@@ -23,7 +23,7 @@ from helix_tui.core.ask.index.segment import NAME, FieldLengths
 from helix_tui.core.ask.index.view import IndexView
 from helix_tui.core.ask.records import Role
 from helix_tui.core.ask.tokens import STOP_WORDS, parts, stem, terms_of, words
-from helix_tui.core.embedding import DIMENSIONS, Encoder, load_encoder
+from helix_tui.core.embedding.minilm import DIMENSIONS, Encoder, load_encoder
 
 K1 = 1.2
 B = 0.75

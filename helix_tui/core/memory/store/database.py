@@ -21,7 +21,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 from sqlite_utils import Database
 
-from helix_tui.core.embedding import Encoder
+from helix_tui.core.embedding.minilm import Encoder
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.files import make_folder
 from helix_tui.core.ground.project import Project

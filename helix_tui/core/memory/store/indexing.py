@@ -14,8 +14,8 @@ import numpy as np
 from msgspec import Struct
 from sqlite_utils import Database
 
-from helix_tui.core.embedding import MODEL_ID
-from helix_tui.core.memory import guard as marks
+from helix_tui.core.embedding.minilm import MODEL_ID
+from helix_tui.core.memory.guard import scan as marks
 from helix_tui.core.memory.ranking import key, words
 from helix_tui.core.memory.records import USER_PROVIDED
 from helix_tui.core.memory.store import rows

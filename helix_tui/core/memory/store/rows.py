@@ -10,7 +10,7 @@ from typing import Any
 from sqlite_utils import Database
 
 from helix_tui.core.ground.time import format_instant
-from helix_tui.core.memory.guard import verdict_of
+from helix_tui.core.memory.guard.scan import verdict_of
 from helix_tui.core.memory.ranking import LIFT_SHRINKAGE
 from helix_tui.core.memory.records import Memory
 

@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ground.time import NS, format_instant
-from helix_tui.core.memory import guard as marks
+from helix_tui.core.memory.guard import scan as marks
 from helix_tui.core.memory.ranking import key, slug
 from helix_tui.core.memory.records import (
     TYPES,

@@ -22,9 +22,10 @@ from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import AttemptFolder, Project, find_project, text_of
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import NS, format_instant, now_ns
-from helix_tui.core.memory import Injection, MemoryStore
 from helix_tui.core.memory.injection import line, without_block
 from helix_tui.core.memory.lessons import Proposals
+from helix_tui.core.memory.memory_store import MemoryStore
+from helix_tui.core.memory.records import Injection
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.memory.store.indexing import mentioned
 from helix_tui.core.supervision.agents.hooks import PLUGIN_FOLDER

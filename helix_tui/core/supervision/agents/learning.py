@@ -24,9 +24,10 @@ from helix_tui.core.ddx.runs.transcript import Event, TranscriptTail, transcript
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS, format_instant
-from helix_tui.core.memory import FeedbackReport, Injection, MemoryStore, Verdict
 from helix_tui.core.memory.lessons import Proposals, matter
-from helix_tui.core.memory.reports import Proposal
+from helix_tui.core.memory.memory_store import MemoryStore
+from helix_tui.core.memory.records import Injection, Verdict
+from helix_tui.core.memory.reports import FeedbackReport, Proposal
 from helix_tui.core.supervision.agents.hooks import session_records
 from helix_tui.core.supervision.agents.report_parser import HookMessage, claim_of
 

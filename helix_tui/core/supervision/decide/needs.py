@@ -28,7 +28,7 @@ from helix_tui.core.ddx.attempts.from_events import accepted_at, found_fault, wa
 from helix_tui.core.ddx.files import read_bytes, text
 from helix_tui.core.ddx.names import About, status_of
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.core.editing.operations.fields import DROPPED
+from helix_tui.core.editing.fields import DROPPED
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, parse_instant
@@ -320,8 +320,9 @@ def waiting_lessons(project: Project) -> tuple[Proposal, ...]:
     path = project.helix_dir / "helix.db"
     if not path.exists():
         return ()
-    from helix_tui.core.memory import MemoryFault, open_memory  # most projects have none
     from helix_tui.core.memory.lessons import Proposals
+    from helix_tui.core.memory.memory_store import open_memory  # most projects have none
+    from helix_tui.core.memory.records import MemoryFault
 
     try:
         with open_memory(path, read_only=True, busy_seconds=1.0) as memory:

@@ -21,7 +21,7 @@ from msgspec import Struct, field
 
 from helix_tui.core.beads.readiness import Queue, Rule, looks_like_epic
 from helix_tui.core.beads.record import FOCUS_MARK, FOCUS_ON, TERMINAL, Bead
-from helix_tui.core.editing.operations.fields import must_live
+from helix_tui.core.editing.fields import must_live
 from helix_tui.core.editing.steps import OperationRefused, Overlay, PlanBuilder, called, stored
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.signals.drift import STALE, Drift

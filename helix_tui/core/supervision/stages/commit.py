@@ -22,8 +22,8 @@ from msgspec import Struct
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.editing.lifecycle import unclosed
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.operations.lifecycle import unclosed
 from helix_tui.core.editing.plan import plan
 from helix_tui.core.editing.steps import Overlay, called, named
 from helix_tui.core.ground.errors import HelixError

@@ -17,7 +17,7 @@ from typing import Any
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.dialect import Dialect
-from helix_tui.core.editing.operations.fields import (
+from helix_tui.core.editing.fields import (
     ALIASES,
     KEPT_BY_DDX,
     OWN_COMMAND,
@@ -26,7 +26,7 @@ from helix_tui.core.editing.operations.fields import (
     must_exist,
     plan_fields,
 )
-from helix_tui.core.editing.operations.operation import Operation
+from helix_tui.core.editing.operation import Operation
 from helix_tui.core.editing.steps import (
     CLAIM_FIELDS,
     FLAGS,

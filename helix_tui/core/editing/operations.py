@@ -1,6 +1,6 @@
 """The operations on the queue: one class a kind, with its values and its plan."""
 
-from helix_tui.core.editing.operations.fields import (
+from helix_tui.core.editing.fields import (
     AddDependency,
     ChangeLabels,
     ClearFields,
@@ -12,7 +12,7 @@ from helix_tui.core.editing.operations.fields import (
     SetRank,
     Supersede,
 )
-from helix_tui.core.editing.operations.lifecycle import (
+from helix_tui.core.editing.lifecycle import (
     CancelBead,
     ClaimBead,
     CloseBead,
@@ -21,7 +21,7 @@ from helix_tui.core.editing.operations.lifecycle import (
     ReopenBead,
     SetFields,
 )
-from helix_tui.core.editing.operations.operation import Operation
+from helix_tui.core.editing.operation import Operation
 
 __all__ = [
     "AddDependency",

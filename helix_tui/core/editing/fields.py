@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from helix_tui.core.beads.record import FOCUS_MARK, TERMINAL
-from helix_tui.core.editing.operations.operation import Operation
+from helix_tui.core.editing.operation import Operation
 from helix_tui.core.editing.steps import (
     CLAIM_FIELDS,
     FLAGS,
