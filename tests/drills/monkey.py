@@ -126,22 +126,24 @@ async def _sitting(case: Case, actions: Sequence[Action], root: Path) -> tuple[s
     app.is_demo = case.project == "used"  # the tour stays here
     number = 0
     size = (52, 40) if case.posture == "pane" else LARGE[case.seed % len(LARGE)]
+    opened = app.run_test(size=size)
     try:
-        async with app.run_test(size=size) as pilot:
-            await pilot.pause()
-            hand = Hand(app, pilot)
-            for number, action in enumerate(actions, 1):
-                await within_limit(hand.act(action))
-                if failure := _failure(app):
-                    return failure, number
-                if app._exit:
-                    break
-            else:
-                await within_limit(pilot.pause())
+        pilot = await opened.__aenter__()
+        await pilot.pause()
+        hand = Hand(app, pilot)
+        for action in actions:
+            number += 1
+            await within_limit(hand.act(action))
+            if (failure := _failure(app)) or app._exit:
+                break
+        else:
+            await within_limit(pilot.pause())
             failure = _failure(app)
-            app.workers.cancel_all()
+        app.workers.cancel_all()
+        async with asyncio.timeout(HANG_S):
+            await opened.__aexit__(None, None, None)
         return failure or _failure(app), number
-    except TimeoutError:
+    except TimeoutError:  # nobody waits for its end, which would not come either
         return f"nothing happened for {HANG_S:.0f} s", number
     except Exception as error:  # noqa: BLE001 - whatever ends the console is what this looks for
         return _shown(error), number
@@ -166,7 +168,11 @@ def run_case(case: Case, actions: Sequence[Action]) -> str:
         root = make_project(case.project, folder / "project")
         if case.form == "terminal":
             return behind_terminal.play(case, actions, root, folder / "home")
-        return asyncio.run(play(case, actions, root))
+        loop = asyncio.new_event_loop()
+        try:
+            return loop.run_until_complete(play(case, actions, root))
+        finally:
+            loop.close()  # what hangs is left as it is: to cancel it is to wait for it
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
