@@ -1,6 +1,6 @@
 """Embed texts as vectors: all-MiniLM-L6-v2, with or without torch, never over the network.
 
-The interface for other rooms (stable; fields and functions may be added)::
+The interface for other rooms, in `minilm` and `weights` (stable; fields and functions may be added)::
 
     loaded = load_encoder()            # Loaded(encoder, mode, detail); takes < 1 s, never raises
     loaded.encoder                     # an Encoder, or None

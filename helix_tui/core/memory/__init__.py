@@ -1,7 +1,8 @@
 """Memory that learns from verified outcomes: store, recall, inject, feedback (docs/formats/memory.md;
 docs/decisions/0013, 0014, 0015, 0016).
 
-The interface for other rooms (names and record types are stable; new ones may be added)::
+The interface for other rooms, in `memory_store`, its records in `records` and `reports` (names and record types are
+stable; new ones may be added)::
 
     open_memory(path, encoder=None, *, read_only=False, clock=now_ns, busy_seconds=10) -> MemoryStore
     look_into(path, encoder=None, ...) -> MemoryStore, for reading only where the file may not be written

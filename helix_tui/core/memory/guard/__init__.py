@@ -1,1 +1,1 @@
-"""Nothing leaves the memory unread: secrets, orders, disguises and harm in its texts."""
+"""What may be shown: secrets, orders, disguises and harm in the texts of the memory."""
