@@ -1,7 +1,7 @@
 """Screen everything that leaves the memory: secrets are redacted, text that gives orders is withheld.
 
 `outward` marks the methods whose results are screened; `shown` knows which fields of each record are texts, names or
-records. A scan reads a text as written and in other readings (`readings`), together with the texts shown beside it.
+records. A scan reads a text as written and in other readings (`rereadings`), together with the texts shown beside it.
 Verdicts on stored texts are cached with the version of the rules.
 """
 
