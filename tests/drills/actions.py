@@ -1,4 +1,4 @@
-"""What a monkey does: everything follows from a seed, and is sent as a terminal sends it."""
+"""What a monkey does, and what others do meanwhile: everything follows from a seed, keys as a terminal sends them."""
 
 from __future__ import annotations
 
@@ -124,8 +124,10 @@ def actions_of(seed: int, count: int) -> list[Action]:
             actions.append(("click", (rng.random(), rng.random(), rng.randint(1, 2))))
         elif kind < 0.965:
             actions.append(("paste", rng.choice(PASTES)))
-        elif kind < 0.98:
+        elif kind < 0.975:
             actions.append(("text", rng.choice(ODD)))
+        elif kind < 0.98:
+            actions += [("change", rng.getrandbits(32)) for _ in range(rng.choice([1, 1, 2, 6]))]
         elif kind < 0.985:
             actions += [("size", rng.choice(SIZES + LARGE)) for _ in range(20)]
         else:

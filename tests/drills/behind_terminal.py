@@ -21,6 +21,7 @@ from pathlib import Path
 
 from bench.console import Terminal
 from tests.drills.actions import Action, Case, sent
+from tests.drills.changes import change, put_back
 
 REST_S = 0.5
 """Seconds that a rest takes at most: where something runs, a sign turns on the screen and it is never still."""
@@ -96,6 +97,8 @@ class Session:
         if kind == "size":
             self.size = value
             fcntl.ioctl(self.terminal.fd, termios.TIOCSWINSZ, struct.pack("HHHH", value[1], value[0], 0, 0))
+        elif kind == "change":
+            change(self._places[0], value)
         elif kind == "rest":
             self.drain(0.1 if value else 0.0, REST_S)
         else:
@@ -226,6 +229,7 @@ def play(case: Case, actions: Sequence[Action], root: Path, home: Path) -> str:
 
 def _sitting(case: Case, actions: Sequence[Action], root: Path, home: Path) -> tuple[str, int]:
     """What became of one console, and how many of the actions were written before it failed or was left."""
+    put_back(root)
     session = Session(case, root, home)
     taken = 0
     with session.terminal:

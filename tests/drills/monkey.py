@@ -1,4 +1,4 @@
-"""Random keys, clicks, pastes and sizes, as fast as a console takes them.
+"""Random keys, clicks, pastes and sizes, as fast as a console takes them, in a project that others change.
 
 Everything follows from a seed. The console runs inside this process, where every exception that its barrier
 catches is seen at once, or behind a pseudo-terminal (`tests.drills.behind_terminal`). A run fails when the
@@ -33,6 +33,7 @@ from helix_tui.terminal import Decoder, TerminalParser
 from tests.drills import behind_terminal
 from tests.drills.actions import FORMS, LARGE, POSTURES, Action, Case, actions_of, cases, sent, shorten
 from tests.drills.behind_terminal import lived
+from tests.drills.changes import begin, change, put_back
 from tests.drills.projects import PROJECTS, isolate, make_project
 
 HANG_S = 60.0
@@ -61,8 +62,9 @@ THREADS_S = 0.5
 class Hand:
     """Does actions to a console in this process, as its driver would."""
 
-    def __init__(self, app: HelixApp, pilot: Pilot[int]) -> None:
+    def __init__(self, app: HelixApp, pilot: Pilot[int], root: Path) -> None:
         self._app = app
+        self._root = root
         self._pilot = pilot
         self._parser, self._decoder = TerminalParser(), Decoder()
 
@@ -72,7 +74,9 @@ class Hand:
         driver = self._app._driver
         if driver is None:
             return
-        if kind == "size":
+        if kind == "change":
+            change(self._root, value)
+        elif kind == "size":
             driver._size = value
             self._app.post_message(events.Resize(Size(*value), Size(*value)))
         elif text := sent(action, self._app.size):
@@ -113,6 +117,7 @@ async def play(case: Case, actions: Sequence[Action], root: Path) -> str:
 async def _sitting(case: Case, actions: Sequence[Action], root: Path) -> tuple[str, int]:
     """What became of one console, and how many of the actions it took until it failed or was left."""
     RECENT.clear()
+    put_back(root)
     project = find_project(root)
     kept = root.parent / "kept"
     app = HelixApp(
@@ -130,7 +135,7 @@ async def _sitting(case: Case, actions: Sequence[Action], root: Path) -> tuple[s
     try:
         pilot = await opened.__aenter__()
         await pilot.pause()
-        hand = Hand(app, pilot)
+        hand = Hand(app, pilot, root)
         for action in actions:
             number += 1
             await within_limit(hand.act(action))
@@ -166,6 +171,7 @@ def run_case(case: Case, actions: Sequence[Action]) -> str:
     folder = Path(tempfile.mkdtemp(prefix="helix-monkey-"))
     try:
         root = make_project(case.project, folder / "project")
+        begin(root)
         if case.form == "terminal":
             return behind_terminal.play(case, actions, root, folder / "home")
         loop = asyncio.new_event_loop()
@@ -187,7 +193,7 @@ def drill(seconds: float, first: int, keys: int, forms: Sequence[str]) -> int:
             break
         actions, cpu = actions_of(case.seed, keys), time.process_time()
         failure = run_case(case, actions)
-        pressed = sum(kind not in ("rest", "size") for kind, _ in actions)
+        pressed = sum(kind not in ("rest", "size", "change") for kind, _ in actions)
         done, seeds = done + pressed, seeds + 1
         if failure:
             _tell(case, actions, failure, keys)

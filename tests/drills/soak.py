@@ -31,6 +31,7 @@ from bench.console import Terminal
 from bench.resident import GROWTH_MB
 from bench.trackers import write_tracker
 from helix_tui.core.memory.memory_store import open_memory
+from tests.drills import writes
 from tests.drills.projects import REPOSITORY
 
 KEPT = 100
@@ -129,29 +130,22 @@ class Events:
                 {"kind": "cost", "summary": "", "body": json.dumps({"attempt_id": event, "cost_usd": 0.5})},
             ]
         self._lines[place] = json.dumps(row, sort_keys=True, separators=(",", ":")).encode()
-        draft = self._ddx / "beads.jsonl.draft"
-        draft.write_bytes(b"\n".join(self._lines) + b"\n")
-        draft.rename(self._ddx / "beads.jsonl")
+        writes.replace(self._ddx / "beads.jsonl", b"\n".join(self._lines) + b"\n")
 
     def _bead_event(self, bead_id: str) -> None:
         self._rewrite(bead_id, event=self._attempt())
 
     def _attempt(self) -> str:
-        number = self.count % ATTEMPTS
-        return f"20260820T{number:06d}-{number:08x}"
+        return writes.attempt_id(self.count % ATTEMPTS)
 
     def _bundle(self, bead_id: str) -> None:
         """An evidence folder comes, and an old one goes."""
-        folder = self._ddx / "executions" / f"20260820T{self.count % 240_000:06d}-{self.count:08x}"
-        (folder / "embedded").mkdir(parents=True)
-        (folder / "prompt.md").write_text(f'<execute-bead><bead id="{bead_id}"></execute-bead>')
-        (folder / "manifest.json").write_text(json.dumps({"attempt_id": folder.name, "bead_id": bead_id}))
-        result = {"bead_id": bead_id, "attempt_id": folder.name, "status": "success", "cost_usd": 0.4}
-        (folder / "result.json").write_text(json.dumps(result | {"detail": "x" * 4_000}))
-        self._keep("bundles", folder)
+        self._keep("bundles", writes.bundle(self._ddx, bead_id, writes.attempt_id(self.count)))
 
     def _keep(self, kind: str, path: Path) -> None:
         lately = self._lately.setdefault(kind, deque())
+        if path in lately:
+            return
         lately.append(path)
         if len(lately) > KEPT:
             old = lately.popleft()
@@ -161,34 +155,16 @@ class Events:
                 old.unlink(missing_ok=True)
 
     def _metric(self, bead_id: str) -> None:
-        row = {"attempt_id": self._attempt(), "bead_id": bead_id, "cost_usd": 0.1, "outcome": "merged"}
-        with (self._ddx / "metrics" / "attempts.jsonl").open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        writes.metric(self._ddx, bead_id, self._attempt())
 
     def _loop_result(self, bead_id: str) -> None:
         """A loop tells of an attempt; a loop of 200 results ends, and its log goes as old ones do."""
-        path = self._ddx / "agent-logs" / f"agent-loop-{self.by_kind['loop_result'] // 200:08d}.jsonl"
-        data = {"bead_id": bead_id, "attempt_id": self._attempt(), "status": "success", "detail": "y" * 300}
-        new = not path.exists()
-        with path.open("a") as file:
-            file.write(json.dumps({"type": "bead.result", "session_id": path.stem, "data": data}) + "\n")
-        if new:
-            self._keep("loops", path)
+        number = self.by_kind["loop_result"] // 200
+        self._keep("loops", writes.loop_result(self._ddx, number, bead_id, self._attempt()))
 
     def _transcript(self, _: str) -> None:
-        """A model call beside the attempts goes on; after 100 lines another begins."""
-        number = self.by_kind["transcript"] // 100
-        path = self._ddx / "agent-logs" / f"agent-{1_780_000_000_000_000_000 + number * 10**9}.jsonl"
-        new = not path.exists()
-        row = {
-            "type": "tool_call",
-            "ts": "2026-08-20T10:00:00Z",
-            "data": {"name": "Bash", "input": "z" * 200},
-        }
-        with path.open("a") as file:
-            file.write(json.dumps(row) + "\n")
-        if new:
-            self._keep("transcripts", path)
+        """A model call goes on; after 100 lines another begins."""
+        self._keep("transcripts", writes.model_call(self._ddx, self.by_kind["transcript"] // 100))
 
     def _memory_stored(self, bead_id: str) -> None:
         words = " ".join(f"{self.rng.getrandbits(24):06x}" for _ in range(8))
