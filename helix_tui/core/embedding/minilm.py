@@ -21,7 +21,6 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from helix_tui.core.embedding.weights import MappedTensors, Search, Weights, find_weights, use_one_thread
 
@@ -250,8 +249,10 @@ class _Model:
             self._layers = [_Layer(tensors, f"encoder.layer.{number}") for number in range(_LAYERS)]
         except KeyError as error:
             raise ValueError(f"not the weights of {MODEL_ID}: {error}") from error
+        from tokenizers import Tokenizer  # 4 MB that only this model needs: most consoles never load it
+
         try:
-            self._tokenizer: Tokenizer = Tokenizer.from_buffer(tokenizer)
+            self._tokenizer = Tokenizer.from_buffer(tokenizer)
         except Exception as error:  # tokenizers raises a bare one for every kind of bad file
             raise ValueError(f"not the tokenizer of {MODEL_ID}: {error}") from error
         self._tokenizer.enable_truncation(MAX_TOKENS)
