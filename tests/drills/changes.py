@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from helix_tui.core.ground import log as logs
 from tests.drills import writes
 
 AWAY = ".away"
@@ -116,13 +117,13 @@ def _attempt(rng: random.Random, root: Path) -> None:
 
 
 def _files(root: Path) -> list[Path]:
-    """Files of ddx and of the console, but for those that only their owner writes."""
+    """Files of ddx and of the console, but for those that only their owner writes, and the log, which is read later."""
     found = [
         Path(folder, name)
         for kept in (".ddx", ".helix")
         for folder, _, names in os.walk(root / kept)
         for name in names
-        if not name.endswith(SPARED)
+        if not name.endswith(SPARED) and not name.startswith(logs.NAME)
     ]
     return sorted(found)
 

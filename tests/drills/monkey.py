@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import shutil
 import sys
 import tempfile
@@ -26,8 +27,11 @@ from textual.pilot import Pilot, WaitForScreenTimeout
 
 from helix_tui.app import HelixApp
 from helix_tui.barrier import RECENT
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.snapshot.feed import Live
+from helix_tui.core.snapshot.feed import Live, take_snapshot
+from helix_tui.core.snapshot.snapshot import Snapshot
 from helix_tui.settings import Layout, ViewBook
 from helix_tui.terminal import Decoder, TerminalParser
 from tests.drills import behind_terminal
@@ -38,6 +42,10 @@ from tests.drills.projects import PROJECTS, isolate, make_project
 
 HANG_S = 60.0
 """Seconds in which the console must have taken a few keys, without those in which the machine gave it no turn."""
+
+
+BEHIND_S = 60.0
+"""Seconds in which a console must know all that has happened; as `HANG_S`."""
 
 
 async def within_limit(work: Coroutine[Any, Any, object]) -> None:
@@ -53,6 +61,19 @@ async def within_limit(work: Coroutine[Any, Any, object]) -> None:
             task.cancel()
             raise TimeoutError
     await task
+
+
+class Traces(logging.Handler):
+    """What is logged with a trace, by any thread: nothing that happens to files may be a defect here."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.first = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the first."""
+        if record.exc_info and not self.first:
+            self.first = logging.Formatter("%(name)s: %(message)s").format(record)
 
 
 THREADS_S = 0.5
@@ -130,6 +151,9 @@ async def _sitting(case: Case, actions: Sequence[Action], root: Path) -> tuple[s
     )
     app.is_demo = case.project == "used"  # the tour stays here
     number = 0
+    traces = Traces()
+    logs.begin(root, process="console")
+    logging.getLogger("helix").addHandler(traces)
     size = (52, 40) if case.posture == "pane" else LARGE[case.seed % len(LARGE)]
     opened = app.run_test(size=size)
     try:
@@ -139,22 +163,61 @@ async def _sitting(case: Case, actions: Sequence[Action], root: Path) -> tuple[s
         for action in actions:
             number += 1
             await within_limit(hand.act(action))
-            if (failure := _failure(app)) or app._exit:
+            if (failure := _failure(app, traces)) or app._exit:
                 break
         else:
             await within_limit(pilot.pause())
-            failure = _failure(app)
+            failure = _failure(app, traces) or await _behind(app, root)
         app.workers.cancel_all()
         async with asyncio.timeout(HANG_S):
             await opened.__aexit__(None, None, None)
-        return failure or _failure(app), number
+        return failure or _failure(app, traces), number
     except TimeoutError:  # nobody waits for its end, which would not come either
         return f"nothing happened for {HANG_S:.0f} s", number
     except Exception as error:  # noqa: BLE001 - whatever ends the console is what this looks for
         return _shown(error), number
+    finally:
+        logging.getLogger("helix").removeHandler(traces)
+        logs.end()
 
 
-def _failure(app: HelixApp) -> str:
+async def _behind(app: HelixApp, root: Path) -> str:
+    """What the console does not know of the project, though nothing happens any more; empty where it knows all."""
+    until = lived() + BEHIND_S
+    while unknown := _unknown(app.snapshot, take_snapshot(find_project(root))):
+        if lived() > until:
+            return f"the console does not follow the project: {unknown}"
+        await asyncio.sleep(0.5)
+    return ""
+
+
+def _unknown(shown: Snapshot, read: Snapshot) -> str:
+    """How what is shown differs from what is read now; a tracker that is gone leaves the last beads in view."""
+    if read.condition not in ("live", "unreadable"):
+        return "" if shown.condition in (read.condition, "gone") else f"{shown.condition}, not {read.condition}"
+    attempts = {(a.attempt_id, a.verdict.outcome) for a in read.attempts}
+    attempts ^= {(a.attempt_id, a.verdict.outcome) for a in shown.attempts}
+    beads = [
+        bead_id
+        for bead_id in {**read.queue.beads, **shown.queue.beads}
+        if _told(read.queue, bead_id) != _told(shown.queue, bead_id)
+    ]
+    beads = beads if read.condition == shown.condition == "live" else []
+    different = [*beads[:3], *map(str, sorted(attempts)[:3])]
+    if read.condition != shown.condition:
+        different.append(f"{shown.condition}, not {read.condition}")
+    return ", ".join(different)
+
+
+def _told(queue: Queue, bead_id: str) -> object:
+    """What a row tells of a bead."""
+    bead = queue.beads.get(bead_id)
+    return bead and (bead.title, bead.status, queue.standing(bead_id).state, queue.position.get(bead_id))
+
+
+def _failure(app: HelixApp, traces: Traces) -> str:
+    if traces.first:
+        return traces.first
     if RECENT:
         return f"caught by the barrier: {RECENT[-1]}"
     if app._exception is not None:
