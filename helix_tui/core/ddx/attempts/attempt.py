@@ -298,9 +298,15 @@ class Attempt(AttemptEnd, frozen=True):
         return self.verdict.preserved
 
     @property
+    def kept_refs(self) -> tuple[str, ...]:
+        """Refs of a change that has not landed; a ddx that reviews before landing may name the candidate alone."""
+        named = () if self.landed else (self.preserve_ref, self.candidate_ref if self.preserved else "")
+        return tuple(filter(None, named))
+
+    @property
     def kept_at(self) -> str:
-        """The ref of a change that has not landed; a ddx that reviews before landing may name the candidate alone."""
-        return "" if self.landed else self.preserve_ref or (self.candidate_ref if self.preserved else "")
+        """The ref of a change that has not landed; empty where none is named."""
+        return next(iter(self.kept_refs), "")
 
     @property
     def faulted(self) -> bool:

@@ -32,10 +32,8 @@ MERGE_COMMIT = "(the merge commit)"
 
 
 def kept_ref(attempt: Attempt | None) -> str:
-    """The ref or commit of an attempt's kept change; empty if unknown."""
-    if attempt is None:
-        return ""
-    found = (attempt.preserve_ref, attempt.candidate_ref, attempt.result_rev)
+    """The ref or commit by which git can find an attempt's kept change; empty if unknown."""
+    found = () if attempt is None else (*attempt.kept_refs, attempt.result_rev)
     return next((ref for ref in found if _REF.match(ref)), "")
 
 
