@@ -353,14 +353,22 @@ class Forecast(Struct, frozen=True):
         span = f"{format_age(self.low_s)} to {end}, {SHARE:.0%}"
         said = f"{self.left:,} left to do: done in {format_age(self.middle_s)} ({span})"
         said += " if none is added" if self.added else ""
-        said += f"; {_rate(self.per_day)} done a day"
-        if self.added:
-            grows = ": more is added than done" if self.added_per_day >= self.per_day else ""
-            said += f", {_rate(self.added_per_day)} added{grows}"
+        said += f"; {self._pace}"
+        if self.added and self.added >= self.done:
+            said += ": more is added than done"
         floor = self.at_least_s
         if self.chain > 1 and floor is not None and floor > self.low_s:
             said += f"; its longest chain of {self.chain} takes {format_age(floor)}"
         return said
+
+    @property
+    def _pace(self) -> str:
+        """How much is done and added: a day, or in all of a shorter history, which tells nothing about a whole day."""
+        if self.over_s < DAY_S:
+            added = f", {self.added:,} added" if self.added else ""
+            return f"{self.done:,} done{added} in the last {format_age(self.over_s)}"
+        added = f", {_rate(self.added_per_day)} added" if self.added else ""
+        return f"{_rate(self.per_day)} done a day{added}"
 
     def record(self) -> dict[str, object]:
         """As JSON; null if unknown."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.record import Bead, Dependency
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ground.time import NS, format_instant
+from helix_tui.core.ground.time import NS, format_age, format_instant
 from helix_tui.core.insights.forecast import DAY_S, FARTHEST, Forecast, draw, forecast
 
 NOW = 1_800_000_000 * NS
@@ -39,6 +39,15 @@ def test_a_steady_pace_is_what_is_forecast() -> None:
     assert round(found.per_day, 1) == 2.0
     assert "10 left to do: done in" in found.describe()
     assert "2.0 done a day" in found.describe()
+
+
+def test_a_history_of_minutes_is_no_rate_a_day() -> None:
+    beads = [Bead(id=f"n{number}", created_at=format_instant(NOW - 60 * NS)) for number in range(3)]
+    found = asked([landed(f"b{number}", number * 30 * NS) for number in range(1, 21)], 10, *beads)
+    assert found.middle_s is not None
+    assert found.over_s < DAY_S
+    assert "a day" not in found.describe()
+    assert f"{found.done} done, 3 added in the last {format_age(found.over_s)}" in found.describe()
 
 
 def test_it_is_the_same_twice_and_more_take_longer() -> None:
