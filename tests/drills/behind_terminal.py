@@ -68,6 +68,7 @@ class Session:
             "PYTHONFAULTHANDLER=1",
             "EDITOR=true",
             "VISUAL=true",
+            "PAGER=true",
             sys.executable,
             str(Path(__file__).with_name("telling.py")),
             "-C",

@@ -118,6 +118,7 @@ def isolate(folder: Path) -> None:
         "TEXTUAL_ANIMATIONS": "none",
         "EDITOR": "true",
         "VISUAL": "true",
+        "PAGER": "true",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
         **{f"GIT_{who}_{what}": "tester@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
