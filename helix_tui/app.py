@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from helix_tui.core.editing.journal import JournalEntry
     from helix_tui.core.supervision.decide.check import StatusSummary
     from helix_tui.core.supervision.decide.monitor import Concerns
-    from helix_tui.screens.background import ConsoleMonitor, Notifier
     from helix_tui.screens.editing.change_runner import ChangeRunner
     from helix_tui.screens.loop.controls import LoopControls
+    from helix_tui.screens.watch import ConsoleMonitor, Notifier
     from helix_tui.widgets.chrome.bottom import Prompt
 
 TICK_SECONDS = 1.0
@@ -345,7 +345,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self.run_worker(work, group="needs", thread=True)
 
     def _open_watch(self, snapshot: Snapshot, *, read_only: bool) -> ConsoleMonitor:
-        from helix_tui.screens.background import ConsoleMonitor
+        from helix_tui.screens.watch import ConsoleMonitor
 
         self.monitor = ConsoleMonitor(
             snapshot, self._concerns_from_thread, read_only=read_only, ddx=self.ddx_named, clock=self.now
@@ -553,7 +553,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
     def notifier(self) -> Notifier:
         """The notifier; created once there is something to compare."""
         if self._notifier is None:
-            from helix_tui.screens.background import Notifier
+            from helix_tui.screens.watch import Notifier
 
             self._notifier = Notifier(self, self._settings, read_only=self.read_only, clock=self.now)
         return self._notifier

@@ -25,7 +25,7 @@ from helix_tui.screens.sheet import HelixPalette, Sheet
 from helix_tui.settings import Settings
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.bottom import Prompt
-from helix_tui.widgets.form import Page
+from helix_tui.widgets.text.page import Page
 from tests.planting import _hear, _log, lines, plant, sees, surviving, trace
 from tests.screens.conftest import Console, MakeConsole, console
 from tests.screens.test_queue import queue

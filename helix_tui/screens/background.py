@@ -1,7 +1,4 @@
-"""Background work of one console: the monitor, jobs in threads, notifications, outcomes of memories.
-
-The monitor looks for drift, orphaned claims and an outdated focus. A user who looks elsewhere is notified by the
-terminal's bell and notes and by a command of their own; `decide/monitor` decides of what.
+"""Background work of one console: workers, jobs in threads, outcomes of memories.
 
 As attempts end, their outcomes settle the memories they were given. That happens in a separate thread, imports
 included: the memory's libraries are not loaded without a memory. With --read-only outcomes are left for another
@@ -10,102 +7,21 @@ process to settle; the status bar's text is updated anyway.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 from textual.dom import DOMNode
 from textual.worker import Worker, WorkerState
 from textual.worker_manager import WorkerManager
 
-from helix_tui.core.editing.execute.curator import Curator, QueueState
-from helix_tui.core.editing.execute.gate import WriteGate, find_executable
-from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS
 from helix_tui.core.snapshot.snapshot import Snapshot
-from helix_tui.core.supervision.decide.check import StatusSummary
-from helix_tui.core.supervision.decide.monitor import BackgroundMonitor, Concerns, needs_now
-from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.core.supervision.decide.notifications import (
-    NewsWatch,
-    Notification,
-    claimed,
-    forget,
-    run_command,
-    sequences,
-    terminal_ways,
-)
-from helix_tui.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from textual.app import App
-
-    from helix_tui.core.supervision.decide.needs import SplitNeeds
-
-
-class ConsoleMonitor:
-    """The monitor of one console. The feed's thread calls `see`; ``tell`` is called in the monitor's thread."""
-
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        tell: Callable[[Concerns], None],
-        *,
-        read_only: bool,
-        ddx: str | None,
-        clock: Callable[[], int],
-    ) -> None:
-        project = snapshot.project
-        curator = None
-        if not read_only:
-            curator = Curator(project, lambda era: find_executable(project, ddx, era=era), who="helix", as_of=clock)
-            # the monitor does not wait: what it may not write now it tries again later
-            curator.gate = WriteGate(project, patience_s=0.0)
-        self._monitor = BackgroundMonitor(
-            project, tell, curator=curator, clock=clock, default_budget=load_settings().budget
-        )
-
-    @property
-    def concerns(self) -> Concerns:
-        """The latest findings."""
-        return self._monitor.concerns
-
-    def start(self, snapshot: Snapshot) -> None:
-        """Start looking, in a daemon thread."""
-        self.see(snapshot)
-        self._monitor.start()
-
-    def stop(self) -> None:
-        """Stop looking."""
-        self._monitor.stop()
-
-    def see(self, snapshot: Snapshot) -> None:
-        """Take a newer snapshot; one without a readable tracker says nothing about its beads."""
-        if snapshot.condition in ("live", "empty"):
-            self._monitor.see(_queue_state(snapshot), snapshot.journal)
-
-    def look(self, snapshot: Snapshot) -> None:
-        """Look at once, in this thread; for a single frame."""
-        queue_state = _queue_state(snapshot)
-        self._monitor.concerns = replace(self._monitor.look(queue_state, snapshot.journal), minded=())
-
-    def acknowledge(self, bead_ids: Iterable[str]) -> None:
-        """Mark the drift of these beads as seen."""
-        self._monitor.acknowledge(bead_ids)
-
-    def needs(self, snapshot: Snapshot, now: int) -> SplitNeeds:
-        """Everything that waits for a person, and what of it is snoozed."""
-        found = self._monitor.refresh()
-        return needs_now(snapshot.project, _queue_state(snapshot), snapshot.attempts, found, now)
-
-
-def _queue_state(snapshot: Snapshot) -> QueueState:
-    return QueueState(snapshot.tracker, snapshot.queue, snapshot.runs, snapshot.dialect)
-
 
 Result = TypeVar("Result")
 
@@ -179,91 +95,6 @@ class Jobs:
                 failed(clean_line(f"{type(error).__name__}: {error}", 300))
                 if not isinstance(error, (HelixError, OSError)):
                     self._node.app._handle_exception(error)  # a defect: logged with its trace
-
-
-class NotifierHost(Protocol):
-    """What notifying needs from the app."""
-
-    def say(self, text: str, severity: Any = "information") -> None: ...
-
-    def run_worker(self, work: Any, *, thread: bool, group: str) -> Any: ...
-
-    def call_from_thread(self, callback: Callable[..., Any], *args: Any) -> Any: ...
-
-    def write_terminal(self, text: str) -> None: ...
-
-    @property
-    def status_summary(self) -> StatusSummary | None: ...
-
-
-class Notifier:
-    """Follows every new state of one console and notifies the user once of each new event."""
-
-    def __init__(self, host: NotifierHost, settings: Settings, *, read_only: bool, clock: Callable[[], int]) -> None:
-        self._host, self._settings, self._read_only, self._clock = host, settings, read_only, clock
-        self._watch = NewsWatch()
-        ways = settings.notify_terminal
-        self._ways = terminal_ways(os.environ) if ways is None else ways
-        self._held: list[Notification] = []
-        """Notes that arrived in quiet hours."""
-        self._complained = False
-
-    def see(self, snapshot: Snapshot, needs: Sequence[Need]) -> None:
-        """Take a new state; notify of what is new in it, in a thread."""
-        now, summary = self._clock(), self._host.status_summary
-        loop = summary is not None and summary.run.condition == "active"
-        found = self._watch.see(needs, snapshot.runs, snapshot.attempts, now=now, loop=loop, beads=snapshot.queue.beads)
-        gone = self._watch.gone()
-        self._held += found
-        # the screen shows at once that a run has ended; quiet hours apply to notifications elsewhere
-        for note in found:
-            if note.event == "run_ended":
-                more = f" · {note.waiting:,} need{'s' * (note.waiting == 1)} you: !" if note.waiting else ""
-                self._host.say(f"{note.title[:1].upper()}{note.title[1:]}: {note.body}{more}")
-        notes: list[Notification] = []
-        # what has gone is forgotten in quiet hours too: that makes no notification
-        if not self._settings.quiet.hold(now):
-            notes, self._held = self._held, notes
-        if not (notes or gone):
-            return
-        waiting = {need.key for need in needs}
-        self._host.run_worker(lambda: self._tell(snapshot, notes, gone, waiting), thread=True, group="notify")
-
-    def tick(self, snapshot: Snapshot, needs: Sequence[Need]) -> None:
-        """Time has passed: when the quiet hours are over, notify of what arrived in them."""
-        if self._held and not self._settings.quiet.hold(self._clock()):
-            self.see(snapshot, needs)
-
-    def _tell(self, snapshot: Snapshot, notes: Sequence[Notification], gone: frozenset[str], waiting: set[str]) -> None:
-        """Send the notes that no other console has sent; runs in a thread."""
-        if not self._read_only:
-            forget(snapshot.project, gone)
-        for note in notes:
-            if note.event == "needs" and not waiting.intersection(note.keys):
-                continue  # dealt with before it was sent
-            try:
-                # of several consoles on one project, the one that creates the marker notifies
-                ours = bool(note.keys) if self._read_only else bool(claimed(snapshot.project, note.keys))
-            except OSError as error:
-                logs.logger("app").warning("a notification could not be marked as sent: %s", error)
-                # better notified twice than not at all
-                ours = True
-            if ours:
-                self._say(snapshot, note)
-
-    def _say(self, snapshot: Snapshot, note: Notification) -> None:
-        titled = replace(note, title=f"{snapshot.project.name}: {note.title}")
-        text = sequences(self._ways, titled, tmux="TMUX" in os.environ)
-        self._host.call_from_thread(self._host.write_terminal, text)
-        if not self._settings.notify:
-            return
-        problem = run_command(
-            self._settings.notify, note.document(snapshot.project, self._clock()), snapshot.project.root
-        )
-        # a failing command would fail at every note
-        if problem and not self._complained:
-            self._complained = True
-            self._host.call_from_thread(self._host.say, f"notification not sent: {problem}", "warning")
 
 
 DAY = 86_400 * NS

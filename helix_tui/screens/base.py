@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from helix_tui.core.snapshot.snapshot import Change, Snapshot
     from helix_tui.core.supervision.decide.check import StatusSummary
     from helix_tui.core.supervision.decide.needs import Need
-    from helix_tui.screens.background import ConsoleMonitor
     from helix_tui.screens.editing.change_runner import ChangeRunner
     from helix_tui.screens.loop.controls import LoopControls
+    from helix_tui.screens.watch import ConsoleMonitor
     from helix_tui.settings import Layout, ViewBook
 
 

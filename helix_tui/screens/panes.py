@@ -20,7 +20,7 @@ from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Column
 from helix_tui.widgets.chrome.empty_state import EmptyState
-from helix_tui.widgets.form import Page
+from helix_tui.widgets.text.page import Page
 
 if TYPE_CHECKING:
     from helix_tui.widgets.chrome.bottom import Prompt

@@ -29,7 +29,7 @@ from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Rows
 from helix_tui.widgets.chrome.header import Caption
-from helix_tui.widgets.form import Page
+from helix_tui.widgets.text.page import Page
 
 SHARE = 0.75
 """The largest share of the screen that a sheet takes, unless it takes all of it."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from helix_tui.core.ddx.names import ATTEMPT_ID
 from helix_tui.core.ground.time import parse_instant
-from helix_tui.core.supervision.decide.need_view import GROUPS
+from helix_tui.core.supervision.decide.need_kinds import GROUPS
 from tests.consistency.scene import Scene, Statement, Surface, facts
 from tests.consistency.told import compared, days, documents, listed, notified, served
 

@@ -345,7 +345,7 @@ def _status_leaves_the_waiting_beads_out(patch: Patch) -> None:
 
 @mutant
 def _line_1_counts_every_need_as_a_stale_claim(patch: Patch) -> None:
-    patch.setattr(pulse, "group_of", lambda need: "stale claims")
+    patch.setattr(pulse, "group_of", lambda kind: "stale claims")
 
 
 @mutant

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from textual import events, on
@@ -13,15 +14,24 @@ from textual.widgets import Input
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.screens.sheet import Sheet
+from helix_tui.widgets.base.entry import Entry
 from helix_tui.widgets.base.line import Line, Span, SpanLine, width_of
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows
-from helix_tui.widgets.form import Entry, Page
+from helix_tui.widgets.text.page import Page
+
+if TYPE_CHECKING:
+    from helix_tui.core.beads.record import Bead
 
 SHOWN = 50
 """How many rows are offered at once; typing finds the others."""
 
 _STEPS = {"down": 1, "ctrl+n": 1, "up": -1, "ctrl+p": -1}
+
+
+def whom(beads: Sequence[Bead]) -> str:
+    """The beads as part of a sentence."""
+    return f"“{clean_line(beads[0].title, 100)}”" if len(beads) == 1 else f"{len(beads):,} beads"
 
 
 class Choice(Struct, frozen=True):

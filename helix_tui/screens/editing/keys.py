@@ -13,13 +13,9 @@ from textual import on
 from textual.binding import BindingType
 
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.editing import operations
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import BY_ID, KEYS, bindings, names, shown
 from helix_tui.screens.base import HelixScreen
-from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
-from helix_tui.screens.editing.links import whom
-from helix_tui.screens.editing.requests import request_for
 from helix_tui.widgets.base.line import Span
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.rows.bead import QueueRows
@@ -385,6 +381,8 @@ def bead_actions() -> Iterator[BeadAction]:
 
 def actions(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     """Everything that can be done to the beads, each with its key."""
+    from helix_tui.screens.editing.choices import Choice, ChoiceSheet, whom
+
     if not beads:
         return
     keymap = screen.console.keymap
@@ -411,6 +409,10 @@ def _ended(beads: Sequence[Bead]) -> str:
 
 def endings(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     """Close, cancel, or reopen; options that do not fit the state say why."""
+    from helix_tui.core.editing import operations
+    from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet, whom
+    from helix_tui.screens.editing.requests import request_for
+
     if not beads:
         return
     ended = [bead for bead in beads if bead.status in TERMINAL]

@@ -14,14 +14,12 @@ from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.editing import operations
 from helix_tui.core.ground.text import clean_line, short_id
-from helix_tui.screens.editing.choices import Pick, PickSheet
+from helix_tui.screens.editing.choices import Pick, PickSheet, whom
 from helix_tui.screens.editing.requests import FocusRequest, request_for
 from helix_tui.themes import SIGNS, UNKNOWN
 from helix_tui.widgets.base.line import Span
 
 if TYPE_CHECKING:
-    from helix_tui.core.beads.readiness import Queue
-    from helix_tui.core.beads.record import Bead
     from helix_tui.screens.editing.keys import TargetScreen
 
 NONE = "none:"
@@ -132,11 +130,6 @@ def labels_in_use(queue: Queue) -> list[str]:
     """Every label, the most used first."""
     uses = Counter(label for bead in queue.beads.values() for label in bead.labels if isinstance(label, str))
     return sorted(uses, key=lambda label: (-uses[label], label))
-
-
-def whom(beads: Sequence[Bead]) -> str:
-    """The beads as part of a sentence."""
-    return f"“{clean_line(beads[0].title, 100)}”" if len(beads) == 1 else f"{len(beads):,} beads"
 
 
 def supersede(screen: TargetScreen, beads: Sequence[Bead]) -> None:

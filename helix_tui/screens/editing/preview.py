@@ -29,7 +29,7 @@ from helix_tui.screens.editing.requests import ChangeRequest, EditConflict, Undo
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.line import Line, Span
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.form import Page
+from helix_tui.widgets.text.page import Page
 
 if TYPE_CHECKING:
     from helix_tui.screens.base import Console

@@ -43,7 +43,7 @@ from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import cut
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.form import Page
+from helix_tui.widgets.text.page import Page
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.book import AttemptBook

@@ -44,14 +44,13 @@ from helix_tui.core.supervision.stages.landing import (
     merge_kept,
     merge_words,
 )
-from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
+from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet, whom
 from helix_tui.screens.editing.forms import NoEditor, editor_words
-from helix_tui.screens.editing.links import whom
 from helix_tui.screens.editing.requests import ChangeRequest, OperationsRequest, carry_through, kept_changes
 from helix_tui.screens.external_editor import run_editor
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.figures import CHECK_SIGNS
-from helix_tui.widgets.form import Page
+from helix_tui.widgets.text.page import Page
 
 if TYPE_CHECKING:
     from helix_tui.core.editing.execute.gate import WriteGate

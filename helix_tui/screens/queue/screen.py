@@ -6,7 +6,7 @@ Below 40 columns the digest takes its place. Lines of the tracker that are not b
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -40,33 +40,34 @@ from helix_tui.screens.layout import BROAD
 from helix_tui.screens.panes import DETAIL_DELAY
 from helix_tui.screens.queue.bead_screen import BeadDetails
 from helix_tui.screens.queue.keys import Along, SliceKeys
+from helix_tui.screens.sheet import OverlayScreen
+from helix_tui.screens.status_bar_model import notice_forms
+from helix_tui.themes import SIGNS, UNKNOWN, need_sign
+from helix_tui.widgets.base.line import Span, Titles, cut, rule, spread, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows, RowSource
 from helix_tui.widgets.chrome.bottom import Chooser
 from helix_tui.widgets.chrome.empty_state import empty_state
 from helix_tui.widgets.chrome.header import Caption
-from helix_tui.widgets.rows.bead import BEAD_COLUMNS, QueueRows, RowContext, column_heads, runs_by_bead
+from helix_tui.widgets.rows.attempts import title_of, titles_of
+from helix_tui.widgets.rows.bead import (
+    BEAD_COLUMNS,
+    QueueRows,
+    RowContext,
+    column_heads,
+    note_of,
+    runs_by_bead,
+    sign_of,
+)
 from helix_tui.widgets.rows.lanes import LaneList
 from helix_tui.widgets.text.bead import DetailView, as_markdown
 
 if TYPE_CHECKING:
-    from helix_tui.core.snapshot.snapshot import Snapshot
-    from helix_tui.screens.loop.attempt_stream import AttemptStream
-    from helix_tui.widgets.rows.attempts import RunningPanel
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.screens.sheet import OverlayScreen
-from helix_tui.screens.status_bar_model import notice_forms
-from helix_tui.themes import SIGNS, UNKNOWN, need_sign
-from helix_tui.widgets.base.line import Span, Titles, cut, rule, spread, width_of, wrap_spans
-from helix_tui.widgets.rows.attempts import title_of, titles_of
-from helix_tui.widgets.rows.bead import note_of, sign_of
-
-if TYPE_CHECKING:
     from helix_tui.core.beads.tracker import Tracker
     from helix_tui.core.snapshot.snapshot import Snapshot
+    from helix_tui.core.supervision.decide.needs import Need
+    from helix_tui.screens.loop.attempt_stream import AttemptStream
+    from helix_tui.widgets.rows.attempts import RunningPanel
 
 
 MAX_NEXT = 5

@@ -11,10 +11,9 @@ from helix_tui.core.beads.readiness import Queue, classify
 from helix_tui.core.editing.execute.gate import WriteGate, WritesForbidden
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import NS, parse_now
-from helix_tui.core.supervision.decide.need_kinds import KINDS
+from helix_tui.core.supervision.decide.need_kinds import GROUPS, KINDS
 from helix_tui.core.supervision.decide.need_view import (
     ACTIONS,
-    GROUPS,
     LANDING,
     NeedFilter,
     Without,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from helix_tui.widgets.base.line import rule
 from helix_tui.widgets.base.row_source import Row, Rows
-from helix_tui.widgets.form import Page
+from helix_tui.widgets.text.page import Page
 
 
 def test_a_row_that_is_cut_unfolds_and_no_other_does() -> None:

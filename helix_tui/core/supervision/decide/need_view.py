@@ -26,37 +26,12 @@ from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_instant
-from helix_tui.core.supervision.decide.need_kinds import OF_ITS_ATTEMPT
+from helix_tui.core.supervision.decide.need_kinds import GROUPS, OF_ITS_ATTEMPT, group_of
 from helix_tui.core.supervision.decide.needs import ASSIGNED, Need, Snooze, read_snoozes, snooze_file
 from helix_tui.core.supervision.stages.landing import kept_ref
 
 if TYPE_CHECKING:
     from helix_tui.core.editing.execute.gate import WriteGate
-
-GROUPS: dict[str, tuple[str, ...]] = {
-    "questions": ("physics-level", "contradiction", "guidance", "approval", "conflict", "ambiguous", "clarification"),
-    "stopped": ("ddx_refuses", "worker_stopped"),
-    "budgets reached": ("budget",),
-    "stale claims": ("dead_run", "orphaned_claim"),
-    "silent workers": ("silent_run",),
-    "decisions": ("escalation", "gap"),
-    "merge conflicts": ("merge_conflict",),
-    "failing checks": ("failing_check",),
-    "refused by review": ("refused", "preserved_review_blocked"),
-    "landed with a fault": ("landed_faulted",),
-    "kept aside": ("kept_aside",),
-    "passed over": ("tried",),
-    "drift": ("drift",),
-    "focus": ("focus",),
-    "proposals": ("proposed",),
-    "blocked outside": ("blocked_external",),
-    "lessons": ("lesson",),
-    "broken dependencies": ("cycle", "archived_dependency", "missing_dependency", "cancelled_dependency"),
-    "unreadable": ("unknown_status", "unread_lines"),
-}
-"""Each group's heading and kinds, the most urgent group first."""
-
-_GROUP_OF = {kind: name for name, kinds in GROUPS.items() for kind in kinds}
 
 OLD_AFTER_S = 7 * 86_400
 """Age at which a need is folded in its group, if newer or weightier ones come before it."""
@@ -65,11 +40,6 @@ MIN_SHOWN = 3
 """Number of needs of a group shown whatever their age."""
 
 HOUR_S, MORNING = 3600, 8
-
-
-def group_of(need: Need) -> str:
-    """The heading of a need."""
-    return _GROUP_OF.get(need.kind, "unreadable")
 
 
 def one_of(name: str) -> str:
@@ -96,7 +66,7 @@ def grouped(needs: Iterable[Need], now: int) -> tuple[NeedGroup, ...]:
     """Needs by heading, in the given order; in each, what blocks most and costs most first."""
     by_group: dict[str, list[Need]] = {}
     for need in needs:
-        by_group.setdefault(group_of(need), []).append(need)
+        by_group.setdefault(group_of(need.kind), []).append(need)
     return tuple(
         _fold(name, sorted(by_group[name], key=_weight), now) for name in (*GROUPS, "snoozed") if name in by_group
     )
@@ -242,7 +212,7 @@ def _has_word(word: str, need: Need, queue: Queue) -> bool:
 
 
 def _names_of(need: Need) -> tuple[str, ...]:
-    own = need.kind.replace("_", " ").replace("-", " "), group_of(need)
+    own = need.kind.replace("_", " ").replace("-", " "), group_of(need.kind)
     return (*own, *_names_of(need.decision)) if need.also else own
 
 
@@ -267,7 +237,7 @@ def filter_ways(text: str, cursor: int, needs: Iterable[Need], queue: Queue) -> 
     term = text[start:cursor].removeprefix("-")
     name, colon, typed = term.partition(":")
     if colon and name == "kind":
-        kinds = dict.fromkeys(group_of(need) for need in needs)
+        kinds = dict.fromkeys(group_of(need.kind) for need in needs)
         return [
             Completion(kind.replace(" ", "-"), cursor - len(typed), "")
             for kind in kinds
