@@ -355,7 +355,7 @@ class Forecast(Struct, frozen=True):
         said += " if none is added" if self.added else ""
         said += f"; {self._pace}"
         if self.added and self.added >= self.done:
-            said += ": more is added than done"
+            said += ": more is added than done" if self.added > self.done else ": as much is added as done"
         floor = self.at_least_s
         if self.chain > 1 and floor is not None and floor > self.low_s:
             said += f"; its longest chain of {self.chain} takes {format_age(floor)}"

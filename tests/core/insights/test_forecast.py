@@ -50,6 +50,21 @@ def test_a_history_of_minutes_is_no_rate_a_day() -> None:
     assert f"{found.done} done, 3 added in the last {format_age(found.over_s)}" in found.describe()
 
 
+def test_as_much_is_not_more() -> None:
+    past = [landed(f"b{number}", number * DAY) for number in range(20)]
+    done = asked(past, 5).done
+
+    def said(added: int) -> str:
+        return asked(
+            past, 5, *(Bead(id=f"n{n}", created_at=format_instant(NOW - DAY)) for n in range(added))
+        ).describe()
+
+    assert "is added as" not in said(done - 1)
+    assert "more is added" not in said(done - 1)
+    assert ": as much is added as done" in said(done)
+    assert ": more is added than done" in said(done + 1)
+
+
 def test_it_is_the_same_twice_and_more_take_longer() -> None:
     past = [landed(f"b{number}", number * DAY) for number in range(40)]
     once, twice, more = asked(past, 5), asked(past, 5), asked(past, 50)
