@@ -195,15 +195,15 @@ def _unknown(shown: Snapshot, read: Snapshot) -> str:
     """How what is shown differs from what is read now; a tracker that is gone leaves the last beads in view."""
     if read.condition not in ("live", "unreadable"):
         return "" if shown.condition in (read.condition, "gone") else f"{shown.condition}, not {read.condition}"
-    attempts = {(a.attempt_id, a.verdict.outcome) for a in read.attempts}
-    attempts ^= {(a.attempt_id, a.verdict.outcome) for a in shown.attempts}
+    # a console remembers what a loop told, even where its log is gone: it may know more than the disk, not less
+    attempts = {each.attempt_id for each in read.attempts} - {each.attempt_id for each in shown.attempts}
     beads = [
         bead_id
         for bead_id in {**read.queue.beads, **shown.queue.beads}
         if _told(read.queue, bead_id) != _told(shown.queue, bead_id)
     ]
     beads = beads if read.condition == shown.condition == "live" else []
-    different = [*beads[:3], *map(str, sorted(attempts)[:3])]
+    different = [*beads[:3], *sorted(attempts)[:3]]
     if read.condition != shown.condition:
         different.append(f"{shown.condition}, not {read.condition}")
     return ", ".join(different)
