@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import random
 import shutil
@@ -21,6 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench import writes
 from bench.console import Terminal, console_argv
 from bench.trackers import touch_row, write_tracker
 
@@ -58,31 +58,16 @@ class Events:
 
     def _bundle(self, bead_id: str) -> None:
         """An evidence folder comes, and an old one goes: a hundred are kept."""
-        folder = self._ddx / "executions" / f"20260820T{self.count % 240_000:06d}-{self.count:08x}"
-        (folder / "embedded").mkdir(parents=True)
-        (folder / "manifest.json").write_text(json.dumps({"attempt_id": folder.name, "bead_id": bead_id}))
-        result = {"bead_id": bead_id, "attempt_id": folder.name, "status": "success", "cost_usd": 0.4}
-        (folder / "result.json").write_text(json.dumps(result | {"detail": "x" * 4_000}))
+        writes.bundle(self._ddx, bead_id, writes.attempt_id(self.count))
         for old in sorted(self._ddx.joinpath("executions").iterdir())[:-100]:
             shutil.rmtree(old)
 
     def _metric(self, bead_id: str) -> None:
-        row = {
-            "attempt_id": f"a-{self.count % 500}",
-            "bead_id": bead_id,
-            "cost_usd": 0.1,
-            "outcome": "merged",
-        }
-        with (self._ddx / "metrics" / "attempts.jsonl").open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        writes.metric(self._ddx, bead_id, f"a-{self.count % 500}")
 
     def _transcript(self, bead_id: str) -> None:
-        with (self._ddx / "agent-logs" / "loop-bench.jsonl").open("a") as file:
-            row = {
-                "type": "bead.result",
-                "data": {"bead_id": bead_id, "status": "success", "detail": "y" * 900},
-            }
-            file.write(json.dumps(row) + "\n")
+        data = {"bead_id": bead_id, "status": "success", "detail": "y" * 900}
+        writes.append(self._ddx / "agent-logs" / "loop-bench.jsonl", {"type": "bead.result", "data": data})
 
 
 @contextmanager

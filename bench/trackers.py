@@ -7,6 +7,8 @@ import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from bench.writes import replace
+
 ROW_BYTES = 7_000
 
 
@@ -61,9 +63,7 @@ def touch_row(path: Path, bead_id: str, title: str) -> None:
             row = json.loads(line)
             row["title"] = title
             lines[place] = json.dumps(row, sort_keys=True, separators=(",", ":")).encode()
-    temporary = path.with_name("beads.jsonl.tmp-bench")
-    temporary.write_bytes(b"\n".join(lines))
-    temporary.rename(path)
+    replace(path, b"\n".join(lines))
 
 
 def write_attempts(path: Path, bead_ids: list[str], rows: int, seed: int = 1) -> None:

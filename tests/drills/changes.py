@@ -14,8 +14,8 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from bench import writes
 from helix_tui.core.ground import log as logs
-from tests.drills import writes
 
 AWAY = ".away"
 """Put behind the name of what was taken away, and may be put back."""

@@ -27,11 +27,11 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from bench import writes
 from bench.console import Terminal
 from bench.resident import GROWTH_MB
 from bench.trackers import write_tracker
 from helix_tui.core.memory.memory_store import open_memory
-from tests.drills import writes
 from tests.drills.projects import REPOSITORY
 
 KEPT = 100
@@ -144,8 +144,8 @@ class Events:
 
     def _keep(self, kind: str, path: Path) -> None:
         lately = self._lately.setdefault(kind, deque())
-        if path in lately:
-            return
+        if lately and lately[-1] == path:
+            return  # it goes on
         lately.append(path)
         if len(lately) > KEPT:
             old = lately.popleft()
