@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from helix_tui.core.ground.person import state_folder
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS
 
@@ -309,9 +310,7 @@ def _budget_texts(document: Mapping[str, object], problems: list[str]) -> dict[s
 
 def layout_file(env: Mapping[str, str] | None = None) -> Path:
     """The file of the saved layout: columns, splits; ``~/.local/state/helix-tui/layout.json``."""
-    env = os.environ if env is None else env
-    base = env.get("XDG_STATE_HOME") or os.path.join(env.get("HOME", ""), ".local", "state")
-    return Path(base, "helix-tui", "layout.json")
+    return state_folder(env) / "layout.json"
 
 
 def _replace(path: Path, text: str) -> None:

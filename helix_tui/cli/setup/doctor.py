@@ -38,6 +38,7 @@ from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process
 from helix_tui.core.ground.files import NAMES
 from helix_tui.core.ground.log import BACKUPS, MAX_BYTES, scrubbed
+from helix_tui.core.ground.person import state_folder
 from helix_tui.core.ground.project import Project, files_below, find_ddx, find_project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import now_ns
@@ -230,7 +231,7 @@ def _parts(project: Project, checks: Sequence[DoctorCheck]) -> Iterator[tuple[st
     settings = settings_file()
     if settings.is_file():
         yield "settings.toml", clean(_read(settings))
-    own, user = logs.log_file(), logs.state_folder() / "logs" / logs.NAME
+    own, user = logs.log_file(), state_folder() / "logs" / logs.NAME
     for folder, path in (("log", own), *((("log-of-the-user", user),) if user != own else ())):
         for number in range(BACKUPS + 1):
             each = path.with_name(f"{path.name}.{number}") if number else path

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from helix_tui.core.ground.files import make_folder
+from helix_tui.core.ground.person import state_folder
 from helix_tui.core.ground.text import clean_block, counted
 
 NAME = "helix.log"
@@ -98,13 +99,6 @@ def shown_file() -> str:
             return str(path.relative_to(folder))
     home = Path.home()
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
-
-
-def state_folder() -> Path:
-    """The user's state folder of this product."""
-    from platformdirs import user_state_path
-
-    return user_state_path("helix-tui", appauthor=False)
 
 
 def _project_folder(directory: Path | None) -> Path | None:

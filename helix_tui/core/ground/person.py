@@ -1,0 +1,141 @@
+"""This person's state folder, and the ledger in it: what the person allowed of a repository (docs/security.md).
+
+The ledger is ``trust.json``. An entry names one thing of one repository exactly; what has no entry is not allowed. A
+ledger that cannot be read allows nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from helix_tui.core.ground.errors import HelixError
+
+LEDGER = "trust.json"
+
+Kind = Literal["database", "folder", "run"]
+"""A database that is this person's, a folder of ours that git tracks or another user owns, what may be run."""
+
+_MAX_BYTES = 8 << 20
+_MAX_ENTRIES = 5_000
+"""Older entries are dropped: temporary projects leave one each."""
+
+
+class Allowed(Struct, frozen=True):
+    """One thing of one repository that this person allowed."""
+
+    kind: Kind
+    repository: str
+    """The repository's real path."""
+    subject: str = ""
+    """What is allowed, within the repository: a file, a folder, a command; "" for all that is not kept by content."""
+    digest: str = ""
+    """What identifies the subject: a digest of its content, or a file's number; "" where its name suffices."""
+
+
+class Ledger(Struct, frozen=True):
+    """All entries, oldest first, and why the file could not be read, if it could not."""
+
+    allowed: tuple[Allowed, ...] = ()
+    problem: str = ""
+
+
+class LedgerUnreadable(HelixError):
+    """The ledger cannot be read, so nothing may be added."""
+
+    advice = "Repair the file, or move it away; then allow again what you need."
+
+
+def state_folder(env: Mapping[str, str] | None = None) -> Path:
+    """This product's folder of this person's state, always absolute: a repository must not stand in for it."""
+    env = os.environ if env is None else env
+    base = env.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(base):
+        # "/" keeps what the environment gives absolute: a relative one would be looked for in the repository
+        base = os.path.join("/", env.get("HOME") or os.path.expanduser("~"), ".local", "state")
+    return Path(base, "helix-tui")
+
+
+def load() -> Ledger:
+    """The ledger as it is now; one that is missing, or that cannot be read, allows nothing."""
+    path = state_folder() / LEDGER
+    try:
+        with open(path, "rb", opener=_open_at_once) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+                raise ValueError("it is not a file that only you can write")
+            allowed = _decoder.decode(file.read(_MAX_BYTES))
+    except FileNotFoundError:
+        return Ledger()
+    except (OSError, ValueError) as error:
+        return Ledger(problem=f"{path} is not used, so nothing is allowed: {error}")
+    return Ledger(allowed)
+
+
+def allows(entry: Allowed) -> bool:
+    """Whether exactly this is allowed."""
+    return entry in load().allowed
+
+
+def allow(*entries: Allowed) -> None:
+    """Allow these; each takes the place of an older entry for the same subject.
+
+    Raises:
+        LedgerUnreadable: the ledger exists and cannot be read.
+        OSError: it cannot be written.
+    """
+    subjects = {(entry.kind, entry.repository, entry.subject) for entry in entries}
+    _change(lambda entry: (entry.kind, entry.repository, entry.subject) not in subjects, entries)
+
+
+def revoke(repository: str, *kinds: Kind) -> None:
+    """Forget what was allowed of a repository: these kinds, or everything.
+
+    Raises:
+        LedgerUnreadable: the ledger exists and cannot be read.
+        OSError: it cannot be written.
+    """
+    _change(lambda entry: entry.repository != repository or bool(kinds and entry.kind not in kinds), ())
+
+
+def _change(stays: Callable[[Allowed], bool], added: tuple[Allowed, ...]) -> None:
+    folder = state_folder()
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _locked(folder):
+        ledger = load()
+        if ledger.problem:
+            raise LedgerUnreadable(ledger.problem)
+        entries = [*filter(stays, ledger.allowed), *added][-_MAX_ENTRIES:]
+        fresh = folder / f".{LEDGER}"
+        # under the lock only one process has this name; what a killed one left is written over
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(entries)))
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(fresh, folder / LEDGER)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+_decoder = msgspec.json.Decoder(tuple[Allowed, ...])
