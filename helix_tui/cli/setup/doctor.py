@@ -36,10 +36,10 @@ from helix_tui.core.ddx.probe import dialect_of, verb_beside
 from helix_tui.core.ddx.runs.running import beads_at_work
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process
-from helix_tui.core.ground.files import NAMES
+from helix_tui.core.ground.files import NAMES, files_below
 from helix_tui.core.ground.log import BACKUPS, MAX_BYTES, scrubbed
 from helix_tui.core.ground.person import state_folder
-from helix_tui.core.ground.project import Project, files_below, find_ddx, find_project
+from helix_tui.core.ground.project import Project, find_ddx, find_project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.signals.orphans import gone

@@ -51,8 +51,9 @@ from helix_tui.core.evidence.session import (
     policy_here,
 )
 from helix_tui.core.evidence.sources import ProjectRecords, WorkReader
+from helix_tui.core.ground.files import open_file
 from helix_tui.core.ground.git import GitFailed
-from helix_tui.core.ground.project import Project, open_nonblocking
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted, fit
 from helix_tui.settings import load_settings
 
@@ -73,7 +74,7 @@ def check_trees(call: Call) -> int:
         # a tree may name any file; nothing outside the repository is opened
         found = None if path.startswith(("/", "..")) or "/../" in path else read_file(root, path)
         if isinstance(found, int):  # larger than the files that are searched
-            with open(root / path, "rb", opener=open_nonblocking) as file:
+            with open_file(root / path) as file:
                 return file.read(MAX_TREE_BYTES + 1)
         return found
 

@@ -23,7 +23,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from helix_tui.core.beads.record import Bead, Buffer, FileBuffer, UnreadableLine, copy_to_disk, decode_bead, move_line
-from helix_tui.core.ground.project import open_nonblocking
+from helix_tui.core.ground.files import open_file
 from helix_tui.core.ground.text import clean_line
 
 MAX_ROW = 16 << 20
@@ -382,7 +382,7 @@ class TrackerReader:
 
     def _read_image(self) -> Image:
         """Read the lines: all at once the first time and if most are new, else block by block."""
-        with open(self.path, "rb", buffering=0, opener=open_nonblocking) as file:
+        with open_file(self.path) as file:
             status = os.fstat(file.fileno())
             _insist_on_file(status.st_mode)
             size = status.st_size
@@ -431,7 +431,7 @@ def _scratch(size: int) -> mmap.mmap:
     return buffer
 
 
-def _fill(file: io.FileIO, size: int) -> tuple[mmap.mmap, int]:
+def _fill(file: io.BufferedReader, size: int) -> tuple[mmap.mmap, int]:
     """The file's bytes in a buffer, and their number."""
     # with room for rows appended while it is read
     buffer = _scratch(size + size // 16 + 65_536)
@@ -449,7 +449,7 @@ def _digest(image: Image, path: Path) -> str:
     if not isinstance(image.base, FileBuffer) and len(image.runs) == 1:  # the whole file lies in one buffer
         with memoryview(image.base) as view, view[: image.size] as part:
             return hashlib.sha256(part).hexdigest()
-    with open(path, "rb", opener=open_nonblocking) as file:
+    with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

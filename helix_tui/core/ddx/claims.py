@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.dialect import FRESH, HELD
-from helix_tui.core.ddx.files import Folder, JsonCache, instant
+from helix_tui.core.ddx.files import JsonCache, instant
+from helix_tui.core.ground.files import Folder
 from helix_tui.core.ground.project import Project, lease_roots, machine_name
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.threads import pid_alive

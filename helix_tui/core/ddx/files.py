@@ -8,66 +8,22 @@ wrong type counts as absent.
 from __future__ import annotations
 
 import os
-import stat
 import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from helix_tui.core.ground.project import open_nonblocking
+from helix_tui.core.ground.files import MAX_DOCUMENT, Stamp, open_file, read_bytes, settled, stamp_of
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NEVER, parse_instant
-
-Stamp = tuple[int, int, int]
-"""Identifies one state of a file: modification time, size, inode."""
-
-Stamps = Mapping[str, Stamp | None]
-"""The stamps of some files, by path; None for one that is gone."""
-
-MAX_DOCUMENT = 16 << 20
-"""Maximum bytes of a JSON document; DDx's largest are about one megabyte."""
 
 MAX_POLL = 8 << 20
 """Bytes of an append-only file that one poll reads."""
 
 _HEAD = 256
 _TAIL = 64
-# ten of the longest ticks that Linux has (10 ms, at 100 Hz)
-_SETTLED_NS = 100_000_000
-
-
-def stamp_of(path: str | os.PathLike[str]) -> Stamp | None:
-    """The stamp of a regular file, or None if there is none."""
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return (found.st_mtime_ns, found.st_size, found.st_ino) if stat.S_ISREG(found.st_mode) else None
-
-
-def _settled(mtime_ns: int) -> bool:
-    """Whether a later change must alter the stamp: the kernel's clock for it ticks only every few ms."""
-    return abs(time.time_ns() - mtime_ns) > _SETTLED_NS
-
-
-def settled(stamp: Stamp | None) -> bool:
-    """Whether a change of the file after this stamp must alter the stamp."""
-    return stamp is None or _settled(stamp[0])
-
-
-def read_bytes(path: str | os.PathLike[str], limit: int = MAX_DOCUMENT) -> bytes | None:
-    """The first ``limit`` bytes of a regular file, or None if it cannot be read."""
-    try:
-        # a FIFO in place of a file would block its reader: open without waiting, and skip it
-        with open(path, "rb", buffering=0, opener=open_nonblocking) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return None
-            return _read_all(file.read, limit)
-    except (OSError, ValueError):
-        return None
 
 
 def _read_all(read: Callable[[int], bytes | None], limit: int) -> bytes:
@@ -121,7 +77,7 @@ class JsonCache:
             return None
         known = self._known.get(key)
         # a stamp younger than a tick of the kernel's clock may hide a second write
-        if known is not None and known[0] == stamp and _settled(stamp[0]):
+        if known is not None and known[0] == stamp and settled(stamp):
             return known[1]
         document = self._decode(key, stamp[1])
         self._known[key] = (stamp, document)
@@ -154,42 +110,6 @@ class JsonCache:
             return None
 
 
-class Folder:
-    """The names in a folder, listed again only when the folder changed."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._stamp: tuple[int, int] | None = None
-        self._names: tuple[str, ...] = ()
-
-    def names(self) -> tuple[str, ...]:
-        """Names in the folder, sorted; the same object as long as they are unchanged; empty if the folder is absent."""
-        try:
-            found = os.stat(self.path)
-        except (OSError, ValueError):
-            self._stamp, self._names = None, ()
-            return ()
-        stamp = (found.st_mtime_ns, found.st_ino)
-        if stamp != self._stamp or not _settled(stamp[0]):
-            try:
-                names = tuple(sorted(os.listdir(self.path)))
-            except OSError:
-                names = ()
-            # the same object as long as nothing changed: callers detect changes by identity
-            if names != self._names:
-                self._names = names
-            self._stamp = stamp
-        return self._names
-
-    def stands(self) -> bool:
-        """Whether the folder is unchanged since its names were last read."""
-        try:
-            found = os.stat(self.path)
-        except (OSError, ValueError):
-            return self._stamp is None
-        return (found.st_mtime_ns, found.st_ino) == self._stamp
-
-
 class LineTail:
     """New complete lines of an append-only file, poll by poll.
 
@@ -219,10 +139,10 @@ class LineTail:
         """Complete lines added since the last poll, without newlines."""
         self.replaced = self.behind = False
         stamp = stamp_of(self.path)
-        if stamp is None or (stamp == self._stamp and stamp[1] == self._offset and _settled(stamp[0])):
+        if stamp is None or (stamp == self._stamp and stamp[1] == self._offset and settled(stamp)):
             return []
         try:
-            with open(self.path, "rb", buffering=0, opener=open_nonblocking) as file:
+            with open_file(self.path) as file:
                 return self._take(file.fileno(), stamp)
         except OSError:
             return []

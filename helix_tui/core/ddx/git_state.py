@@ -14,7 +14,7 @@ from msgspec import Struct
 from helix_tui.core.beads.record import Bead, UnreadableLine, decode_bead
 from helix_tui.core.beads.tracker import read_archive
 from helix_tui.core.ddx.dialect import BOOKKEEPING
-from helix_tui.core.ddx.files import Stamp, stamp_of
+from helix_tui.core.ground.files import Stamp, stamp_of
 from helix_tui.core.ground.git import GitFailed, ask_git, read_git
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project

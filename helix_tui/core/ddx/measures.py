@@ -14,7 +14,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct, to_builtins
 
-from helix_tui.core.ddx.files import instant, read_bytes, text
+from helix_tui.core.ddx.files import instant, text
+from helix_tui.core.ground.files import read_bytes
 from helix_tui.core.ground.text import clean_line
 
 Direction = Literal["lower-is-better", "higher-is-better"]

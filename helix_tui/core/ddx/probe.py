@@ -17,8 +17,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, NO_TRIAL, Dialect, FileGate
-from helix_tui.core.ddx.files import read_bytes, stamp_of
 from helix_tui.core.ddx.names import Era
+from helix_tui.core.ground.files import read_bytes, stamp_of
 from helix_tui.core.ground.project import find_ddx, user_cache_dirs
 from helix_tui.core.ground.recent import Recent
 

@@ -21,9 +21,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import make_folder
-from helix_tui.core.ground.project import Project, open_nonblocking
+from helix_tui.core.ground.files import open_file
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant, parse_instant
+from helix_tui.core.ground.writes import make_folder
 
 VERSION = 1
 
@@ -263,7 +264,7 @@ class Journal:
         known = (self._identity, self._offset)
         torn = False
         try:
-            with open(self.path, "rb", opener=open_nonblocking) as file:
+            with open_file(self.path) as file:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode):
                     raise OSError(errno.EINVAL, "it is not a regular file", str(self.path))

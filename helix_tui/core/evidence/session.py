@@ -27,7 +27,8 @@ from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.evidence.sources import ProjectRecords, WorkReader, WorkRecords
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.project import Project, find_ddx, open_nonblocking
+from helix_tui.core.ground.files import open_file
+from helix_tui.core.ground.project import Project, find_ddx
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_block
 from helix_tui.core.ground.time import now_ns
@@ -316,7 +317,7 @@ class AskSession:
         """The project's prepared questions."""
         try:
             path = self.project.helix_dir / "ask" / READY_FILE
-            with open(path, "rb", opener=open_nonblocking) as file:
+            with open_file(path) as file:
                 # a FIFO in the file's place gives None while nobody writes to it
                 lines = (file.read(1 << 16) or b"").decode("utf-8", "replace").splitlines()
         except OSError:

@@ -34,7 +34,8 @@ from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ddx.runs.transcript import attached_events
 from helix_tui.core.evidence.records import Record, bead_records, digest_of, files_by_bead, memory_records, run_record
-from helix_tui.core.ground.project import Project, read_end
+from helix_tui.core.ground.files import read_end
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS, format_day, midnight, now_ns, parse_instant
 from helix_tui.core.supervision.run_state.status import said_lines
 from helix_tui.core.supervision.stages.delegate import LOGS

@@ -22,9 +22,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from helix_tui.core.ground.files import make_folder
 from helix_tui.core.ground.person import state_folder
 from helix_tui.core.ground.text import clean_block, counted
+from helix_tui.core.ground.writes import make_folder
 
 NAME = "helix.log"
 LEVELS = ("debug", "info", "warning", "error", "off")

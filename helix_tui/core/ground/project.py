@@ -6,62 +6,18 @@ work trees are found here too.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from helix_tui.core.ground.files import add_root, text_of
 from helix_tui.core.ground.text import clean_line
-
-
-def open_nonblocking(path: str, flags: int) -> int:
-    """An ``opener`` for :func:`open`: a FIFO in place of a file must not block the reader."""
-    return os.open(path, flags | os.O_NONBLOCK)
-
-
-def read_end(path: str | os.PathLike[str], limit: int) -> str:
-    """The last ``limit`` bytes of a text file, starting at a line break; "" if there is no file."""
-    try:
-        with open(path, "rb", opener=open_nonblocking) as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - limit))
-            text = file.read(limit).decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return ""
-    return text if size <= limit else text.partition("\n")[2]
-
-
-def being_written(path: str | os.PathLike[str]) -> bool:
-    """Whether a program still has this file open that was given it, locked, as its output."""
-    try:
-        with open(path, "rb", opener=open_nonblocking) as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except (OSError, ValueError):
-        return False
-    return False
-
-
-def files_below(folder: Path) -> Iterator[tuple[Path, int]]:
-    """The files below a folder, sorted, with their sizes; files that vanish meanwhile are skipped."""
-    for parent, folders, names in os.walk(folder):
-        folders.sort()
-        for name in sorted(names):
-            path = Path(parent, name)
-            try:
-                yield path, path.lstat().st_size
-            except OSError:
-                continue
-
-
-_SMALL_FILE = 1 << 20
 
 
 def git_dir_of(dot_git: Path) -> Path | None:
@@ -128,15 +84,6 @@ def packed_ref(packed: Path, name: str) -> str | None:
 def first_line(path: Path) -> str:
     """The first line of a small text file, stripped; "" if it cannot be read."""
     return text_of(path).partition("\n")[0].strip()
-
-
-def text_of(path: Path, limit: int = _SMALL_FILE) -> str:
-    """A small text file, at most ``limit`` bytes of it; "" if it cannot be read."""
-    try:
-        with open(path, "rb", opener=open_nonblocking) as file:
-            return (file.read(limit) or b"").decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return ""
 
 
 LEASES = "ddx-claim-heartbeats"
@@ -252,13 +199,23 @@ def find_project(start: Path, *, env: Mapping[str, str] | None = None) -> Projec
         git_dir = git_dir_of(folder / ".git")
         if git_dir is not None:
             common_dir = common_dir_of(git_dir)
+            add_root(folder)
             owner = _owner(folder, git_dir, common_dir)
             if owner is not None:
                 same = owner[0] / start.relative_to(folder)
                 return replace(find_project(same if same.is_dir() else owner[0], env=env), attempt=owner[1])
             root = start if (start / ".ddx").is_dir() and not (folder / ".ddx").is_dir() else folder
-            return Project(root, _ddx_dir(root, common_dir, env), git_dir, common_dir)
-    return Project(start, _ddx_dir(start, None, env))
+            return _opened(Project(root, _ddx_dir(root, common_dir, env), git_dir, common_dir))
+    return _opened(Project(start, _ddx_dir(start, None, env)))
+
+
+def _opened(project: Project) -> Project:
+    """Make its folders roots of the door to files; a ``.ddx`` in the work tree is reached through it, so by no link."""
+    outside = () if project.root in project.ddx_dir.parents else (project.ddx_dir,)
+    for folder in (project.root, project.git_dir, project.common_dir, *outside):
+        if folder is not None:
+            add_root(folder)
+    return project
 
 
 def _owner(root: Path, git_dir: Path, common_dir: Path) -> tuple[Path, AttemptFolder] | None:

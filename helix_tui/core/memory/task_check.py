@@ -23,9 +23,9 @@ from typing import Any, Literal
 
 from msgspec import Struct, to_builtins
 
+from helix_tui.core.ground.files import open_file
 from helix_tui.core.ground.git import ask_git
 from helix_tui.core.ground.process import Finished, run
-from helix_tui.core.ground.project import open_nonblocking
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 
 _TICKED = re.compile(r"`([^`\n]{2,200})`")
@@ -314,7 +314,7 @@ def _digest(path: Path) -> str:
 
 def _bytes(path: Path) -> bytes | None:
     try:
-        with open(path, "rb", opener=open_nonblocking) as file:
+        with open_file(path) as file:
             return file.read(_CAP) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
     except (OSError, ValueError):
         return None

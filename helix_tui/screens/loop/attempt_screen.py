@@ -28,9 +28,10 @@ from helix_tui.core.ddx.attempts.evidence import (
     read_diff,
     read_evidence,
 )
-from helix_tui.core.ddx.files import MAX_POLL, read_bytes
+from helix_tui.core.ddx.files import MAX_POLL
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ddx.runs.transcript import Event, TranscriptTail, transcript_folders
+from helix_tui.core.ground.files import read_bytes
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.screens.background import Jobs

@@ -18,7 +18,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ddx.runs.transcript import TranscriptTail
-from helix_tui.core.ground.project import read_end
+from helix_tui.core.ground.files import read_end
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import midnight
 from helix_tui.core.supervision.decide.check import StatusSummary

@@ -21,7 +21,8 @@ from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.attempts.attempt import format_whole
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.operations import SetEligible
-from helix_tui.core.ground.project import machine_name, read_end
+from helix_tui.core.ground.files import read_end
+from helix_tui.core.ground.project import machine_name
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import with_relative_times
 from helix_tui.core.insights.forecast import Estimate, estimate

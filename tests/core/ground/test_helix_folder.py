@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ground.files import HEADING, PATTERNS, exclude, make_folder
+from helix_tui.core.ground.files import RefusedFileError
 from helix_tui.core.ground.project import common_dir_above, configured
+from helix_tui.core.ground.writes import HEADING, PATTERNS, exclude, make_folder
 
 
 def git(folder: Path, *words: str) -> str:
@@ -65,21 +66,30 @@ def test_what_an_exclude_file_holds_stays_and_so_does_its_mode(repository: Path)
     assert path.read_bytes() == before
 
 
-def test_an_exclude_file_that_is_a_link_stays_one(repository: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("hostile", ["link", "hard link", "pipe"])
+def test_an_exclude_file_that_leads_elsewhere_is_not_touched(repository: Path, tmp_path: Path, hostile: str) -> None:
     path, target = repository / ".git" / "info" / "exclude", tmp_path / "mine"
     target.write_text("*.swp\n")
     path.unlink()
-    path.symlink_to(target)
-    assert exclude(repository / ".git")
-    assert path.is_symlink()
-    assert target.read_text().startswith("*.swp\n")
+    if hostile == "link":
+        path.symlink_to(target)
+    elif hostile == "hard link":
+        path.hardlink_to(target)
+    else:
+        os.mkfifo(path)
+    with pytest.raises(RefusedFileError):
+        exclude(repository / ".git")
+    (make_folder(repository / ".helix") / "helix.db").write_text("x")
+    assert target.read_text() == "*.swp\n"
+    path.unlink()
+    assert untracked(repository) == ""
 
 
 def test_many_at_once_enter_them_once(repository: Path) -> None:
     (repository / ".git" / "info" / "exclude").unlink()
     (repository / ".git" / "info").rmdir()
     code = (
-        "import sys; from pathlib import Path; from helix_tui.core.ground.files import make_folder;"
+        "import sys; from pathlib import Path; from helix_tui.core.ground.writes import make_folder;"
         "make_folder(Path(sys.argv[1]))"
     )
     folder = str(repository / ".helix" / "ask")

@@ -19,8 +19,8 @@ from msgspec import Struct
 from helix_tui.core.ask.corpus.git import BlobReader, Git, TrackedFile
 from helix_tui.core.ask.records import Role
 from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.files import open_file
 from helix_tui.core.ground.git import GitFailed
-from helix_tui.core.ground.project import open_nonblocking
 
 __all__ = [
     "LATER_VERSIONS",
@@ -428,7 +428,7 @@ def read_file(root: Path, path: str) -> bytes | int | None:
         if facts.st_size > MAX_BYTES:
             return facts.st_size
         # between the check and the opening it may have been replaced, at worst by a FIFO
-        with open(name, "rb", opener=open_nonblocking) as file:
+        with open_file(name) as file:
             return file.read(MAX_BYTES)
     except (OSError, ValueError):
         return None

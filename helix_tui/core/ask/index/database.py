@@ -23,7 +23,7 @@ from msgspec import Struct
 from helix_tui.core.ask import tokens
 from helix_tui.core.ask.corpus.reader import Pieces
 from helix_tui.core.ask.index.segment import NAME, Segment, shifted
-from helix_tui.core.ground.files import locked_folder, make_folder
+from helix_tui.core.ground.writes import locked_folder, make_folder
 
 FORMAT = 7
 """Version number; increase it with any change of the tables or of the parsers' results."""

@@ -22,7 +22,7 @@ from helix_tui.core.ask.retrieval.search import PoolEntry, RetrievalStep
 from helix_tui.core.ask.retrieval.senses import Weighed
 from helix_tui.core.ask.retrieval.trees import WalkNode
 from helix_tui.core.ask.sessions.session import AskRun
-from helix_tui.core.ground.files import make_folder
+from helix_tui.core.ground.writes import make_folder
 
 MOST_RANKED = 100
 

@@ -34,10 +34,10 @@ from helix_tui.core.ask.records import (
 from helix_tui.core.ask.retrieval.question import terms_in
 from helix_tui.core.ask.retrieval.subject import may_have
 from helix_tui.core.ask.sessions.envelope import result_of
-from helix_tui.core.ground.files import make_folder
-from helix_tui.core.ground.project import open_nonblocking
+from helix_tui.core.ground.files import open_file
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
+from helix_tui.core.ground.writes import make_folder
 
 MOST_RUNS = 200
 MAX_FILE = 8 << 20
@@ -145,7 +145,7 @@ class AskHistory:
 
     def _read(self, name: str) -> bytes:
         try:
-            with open(self.folder / name, "rb", opener=open_nonblocking) as file:
+            with open_file(self.folder / name) as file:
                 return file.read(MAX_FILE) or b""
         except OSError:
             return b""

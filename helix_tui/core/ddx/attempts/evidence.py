@@ -20,12 +20,12 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.from_events import told_below
-from helix_tui.core.ddx.files import decode_object, read_bytes, stamp_of, text, whole
+from helix_tui.core.ddx.files import decode_object, text, whole
 from helix_tui.core.ddx.measures import ratchet_reason, rows_in
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ground.errors import UNROUTED, WHO
+from helix_tui.core.ground.files import files_below, read_bytes, stamp_of
 from helix_tui.core.ground.git import GitFailed, ask_git, read_git
-from helix_tui.core.ground.project import files_below
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import NS, format_span
 

@@ -13,9 +13,10 @@ from typing import Any
 from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.attempt import Piece, Review, memory_class
-from helix_tui.core.ddx.files import Folder, decode_object, instant, money, read_bytes, stamp_of, text, whole, word
+from helix_tui.core.ddx.files import decode_object, instant, money, text, whole, word
 from helix_tui.core.ddx.measures import ratchet_reason, read_ratchets, rows_in
 from helix_tui.core.ddx.names import began_at
+from helix_tui.core.ground.files import Folder, read_bytes, stamp_of
 from helix_tui.core.ground.text import CONTEXT_BEGIN, clean_block, clean_line, split_block
 
 _PROMPT_BEAD = re.compile(rb'<(execute-bead|bead-review)>.{0,4000}?<bead id="([^"\n]{1,200})"', re.DOTALL)

@@ -18,8 +18,9 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, Piece, RowFacts
 from helix_tui.core.ddx.attempts.from_logs import LoopEntry
 from helix_tui.core.ddx.claims import Hold
-from helix_tui.core.ddx.files import Stamp, decode_object, instant, money, read_bytes, stamp_of, text, whole
+from helix_tui.core.ddx.files import decode_object, instant, money, text, whole
 from helix_tui.core.ddx.names import ATTEMPT_ID, began_at
+from helix_tui.core.ground.files import Stamp, read_bytes, stamp_of
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS
 

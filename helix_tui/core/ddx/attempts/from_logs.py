@@ -20,7 +20,8 @@ from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import AgentCall, Attempt, Part, Piece, Tokens
 from helix_tui.core.ddx.claims import Claim, run_state_claim, run_state_files
-from helix_tui.core.ddx.files import Folder, JsonCache, LineTail, decode_object, instant, money, text, whole
+from helix_tui.core.ddx.files import JsonCache, LineTail, decode_object, instant, money, text, whole
+from helix_tui.core.ground.files import Folder
 from helix_tui.core.ground.time import NS, parse_instant
 
 

@@ -49,7 +49,7 @@ from helix_tui.core.ddx.attempts.from_events import (
 from helix_tui.core.ddx.attempts.from_events import loop_piece as _loop_piece
 from helix_tui.core.ddx.attempts.from_logs import LoopLogs, MetricsFile, RunStates, Spent, metric_piece
 from helix_tui.core.ddx.claims import Hold
-from helix_tui.core.ddx.files import Stamp, stamp_of
+from helix_tui.core.ground.files import Stamp, stamp_of
 from helix_tui.core.ground.git import ask_git
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line

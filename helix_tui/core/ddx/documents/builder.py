@@ -37,7 +37,7 @@ from helix_tui.core.ddx.documents.graph import (
     slug_of,
 )
 from helix_tui.core.ddx.documents.hashing import content_hash
-from helix_tui.core.ddx.files import Stamps, read_bytes, stamp_of
+from helix_tui.core.ground.files import Stamps, read_bytes, stamp_of
 
 MAX_FILES = 50_000
 """Maximum number of Markdown files in one tree."""

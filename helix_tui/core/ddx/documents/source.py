@@ -30,8 +30,8 @@ from helix_tui.core.ddx.documents.graph import (
     StaleDocument,
     slug_of,
 )
-from helix_tui.core.ddx.files import Stamps, settled
 from helix_tui.core.ddx.git_state import git_records
+from helix_tui.core.ground.files import Stamps, settled
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS, format_instant, parse_instant

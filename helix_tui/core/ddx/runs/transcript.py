@@ -16,7 +16,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.files import MAX_POLL, Folder, LineTail, decode_object, read_bytes, stamp_of
+from helix_tui.core.ddx.files import MAX_POLL, LineTail, decode_object
+from helix_tui.core.ground.files import Folder, read_bytes, stamp_of
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import NS, parse_instant

@@ -26,21 +26,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.from_logs import LoopEntry, parse_entry
-from helix_tui.core.ddx.files import (
-    Folder,
-    JsonCache,
-    LineTail,
-    Stamp,
-    decode_object,
-    instant,
-    read_bytes,
-    stamp_of,
-    text,
-    whole,
-)
+from helix_tui.core.ddx.files import JsonCache, LineTail, decode_object, instant, text, whole
 from helix_tui.core.ddx.names import STAMPED_NAME, began_at
 from helix_tui.core.ddx.runs.transcript import Event, TranscriptTail, last_tool, read_event
-from helix_tui.core.ground.project import read_end
+from helix_tui.core.ground.files import Folder, Stamp, read_bytes, read_end, stamp_of
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_instant
 

@@ -32,10 +32,10 @@ from helix_tui.core.editing.journal import JournalHistory, Who
 from helix_tui.core.editing.plan import Plan
 from helix_tui.core.editing.steps import CommandStep, PlanChanged, called, differences, preconditions
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import make_folder
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.project import Project, ddx_setting, find_ddx, find_project
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.writes import make_folder
 
 POLL_S = 0.02
 

@@ -23,9 +23,9 @@ from sqlite_utils import Database
 
 from helix_tui.core.embedding.minilm import Encoder
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground.files import make_folder
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS, format_instant, now_ns
+from helix_tui.core.ground.writes import make_folder
 from helix_tui.core.memory.records import (
     DatabaseBusy,
     DatabaseCorrupt,

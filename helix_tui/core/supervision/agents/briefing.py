@@ -18,10 +18,11 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.names import MADE_PROMPT
-from helix_tui.core.ground.files import replace_file
-from helix_tui.core.ground.project import AttemptFolder, Project, find_project, text_of
+from helix_tui.core.ground.files import text_of
+from helix_tui.core.ground.project import AttemptFolder, Project, find_project
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import NS, format_instant, now_ns
+from helix_tui.core.ground.writes import replace_file
 from helix_tui.core.memory.injection import line, without_block
 from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.memory_store import MemoryStore

@@ -20,8 +20,9 @@ from msgspec import Struct
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.names import ATTEMPT_ID
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import replace_file
-from helix_tui.core.ground.project import Project, open_nonblocking
+from helix_tui.core.ground.files import open_file
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.writes import replace_file
 
 if TYPE_CHECKING:
     from helix_tui.core.editing.authoring import AuthoringVerdict
@@ -127,7 +128,7 @@ def _ours(path: Path) -> str | None:
         ForeignHook: another hook is there, even a broken link.
     """
     try:
-        with open(path, "rb", opener=open_nonblocking) as file:
+        with open_file(path) as file:
             have = file.read(MAX_HOOK).decode("utf-8", "replace")
     except FileNotFoundError:
         if not os.path.lexists(path):
@@ -298,7 +299,7 @@ def _read(path: Path) -> bytes | None:
         UnreadableSettings: it is not a file, or far too large.
     """
     try:
-        with open(path, "rb", opener=open_nonblocking) as file:
+        with open_file(path) as file:
             # one byte beyond the limit shows that there is more
             raw = file.read(MAX_SETTINGS + 1)
     except FileNotFoundError:

@@ -17,7 +17,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing.operations import CreateBead
 from helix_tui.core.editing.steps import NEW
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import replace_file
+from helix_tui.core.ground.writes import replace_file
 from helix_tui.core.memory.plan_records import MemoryPlan, PlanTask, TaskWorkspace, in_order
 
 _TITLE = 100

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from helix_tui.core.ground.project import open_nonblocking
+from helix_tui.core.ground.files import open_file
 
 if TYPE_CHECKING:
     from helix_tui.core.memory.lessons import SessionCheck
@@ -387,7 +387,7 @@ def _read(path: str, start: int, size: int) -> bytes:
     if not path or "\0" in path:
         return b""
     try:
-        with open(Path(path).expanduser(), "rb", opener=open_nonblocking) as file:
+        with open_file(Path(path).expanduser()) as file:
             status = os.fstat(file.fileno())
             # the path comes from the host, and may name a device or a pipe
             if not stat.S_ISREG(status.st_mode):

@@ -20,12 +20,12 @@ from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import dialect_or_family
 from helix_tui.core.ddx.documents.source import GoverningDocuments
-from helix_tui.core.ddx.files import Folder, stamp_of
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.editing.execute.gate import GateBusy, WriteGate, WritesForbidden
 from helix_tui.core.editing.journal import JournalHistory
 from helix_tui.core.editing.steps import Conflict, OperationRefused, Overlay, PlanBuilder, called
 from helix_tui.core.editing.undo import Unreadable
+from helix_tui.core.ground.files import Folder, stamp_of
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.threads import keep_at
 from helix_tui.core.ground.time import now_ns

@@ -22,10 +22,10 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_instant
+from helix_tui.core.ground.writes import replace_file
 from helix_tui.core.supervision.decide.need_kinds import GROUPS, OF_ITS_ATTEMPT, group_of
 from helix_tui.core.supervision.decide.needs import ASSIGNED, Need, Snooze, read_snoozes, snooze_file
 from helix_tui.core.supervision.stages.landing import kept_ref

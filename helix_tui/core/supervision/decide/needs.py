@@ -25,10 +25,11 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Archived, Tracker
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.attempts.from_events import accepted_at, found_fault, was_rejected
-from helix_tui.core.ddx.files import read_bytes, text
+from helix_tui.core.ddx.files import text
 from helix_tui.core.ddx.names import About, status_of
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.fields import DROPPED
+from helix_tui.core.ground.files import read_bytes
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, parse_instant

@@ -15,13 +15,13 @@ from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ddx.git_state import tracked, uncommitted
 from helix_tui.core.ddx.names import ATTEMPT_ID, status_of
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.steps import called, named
+from helix_tui.core.ground.files import read_bytes, read_end
 from helix_tui.core.ground.process import Finished
-from helix_tui.core.ground.project import Project, read_end
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.loop.epic_focus import inject

@@ -34,11 +34,12 @@ from helix_tui.core.ddx.attempts.from_logs import (
     unrecorded_checks,
 )
 from helix_tui.core.ddx.attempts.index import BranchHistory, merge_report
-from helix_tui.core.ddx.files import decode_object, instant, money, read_bytes, stamp_of, text, whole
-from helix_tui.core.ground.files import replace_file
+from helix_tui.core.ddx.files import decode_object, instant, money, text, whole
+from helix_tui.core.ground.files import read_bytes, stamp_of
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS, parse_instant
+from helix_tui.core.ground.writes import replace_file
 from helix_tui.core.supervision.run_state.state import load_state
 from helix_tui.core.supervision.stages.results import LoopResult, LoopTurn
 

@@ -27,14 +27,14 @@ from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect
-from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process as session
-from helix_tui.core.ground.files import replace_file
-from helix_tui.core.ground.project import Project, read_end
+from helix_tui.core.ground.files import read_bytes, read_end
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.ground.writes import replace_file
 from helix_tui.core.supervision.run_state.state import (
     Holder,
     ddx_lives,

@@ -26,14 +26,14 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from helix_tui.core.ddx.attempts.attempt import Sums, read_sums
-from helix_tui.core.ddx.files import read_bytes, stamp_of
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import make_folder, replace_file
+from helix_tui.core.ground.files import being_written, read_bytes, stamp_of
 from helix_tui.core.ground.process import born_at
-from helix_tui.core.ground.project import Project, being_written
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import NS, format_instant, now_ns, parse_instant
+from helix_tui.core.ground.writes import make_folder, replace_file
 
 PID = "helix.pid"
 LOCK = "run.lock"

@@ -22,8 +22,9 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import only_archived, read_archive
 from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ground.files import read_end
 from helix_tui.core.ground.process import Finished
-from helix_tui.core.ground.project import Project, read_end
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line, clean_words, counted
 from helix_tui.core.ground.time import NS, clock_time, format_instant, parse_instant
 from helix_tui.core.supervision.run_state.state import (

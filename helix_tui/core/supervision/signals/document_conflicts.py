@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from helix_tui.core.ddx.documents.graph import GraphDocument
 from helix_tui.core.ddx.documents.source import Documents
-from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ground.files import read_bytes
 from helix_tui.core.ground.text import LatePattern, clean_line
 
 

@@ -13,14 +13,14 @@ import msgspec
 from msgspec import Struct
 
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.ddx.files import Stamp, read_bytes, stamp_of
 from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.editing.execute.reconciliation import in_words
 from helix_tui.core.editing.journal import JournalHistory
 from helix_tui.core.editing.steps import called, canonical, same
-from helix_tui.core.ground.files import replace_file
+from helix_tui.core.ground.files import Stamp, read_bytes, stamp_of
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
+from helix_tui.core.ground.writes import replace_file
 
 FIELDS = ("spec-id", "parent", "superseded-by", "replaces", "dependencies", "execution-eligible")
 """The fields of an open bead in a snapshot."""

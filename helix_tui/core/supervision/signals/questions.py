@@ -20,13 +20,13 @@ from msgspec.structs import asdict, replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import FOCUS_MARK, FOCUS_ON, TERMINAL, Bead
-from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ddx.names import WORKER_PREFIX
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import replace_file
+from helix_tui.core.ground.files import read_bytes
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
+from helix_tui.core.ground.writes import replace_file
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.attempt import Attempt

@@ -25,10 +25,10 @@ from helix_tui.core.ddx.files import money, whole
 from helix_tui.core.ddx.names import BARE
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ground.errors import with_who
-from helix_tui.core.ground.files import make_folder, replace_file
 from helix_tui.core.ground.process import Finished, mark_for, run_to_files
 from helix_tui.core.ground.project import Project, find_ddx, find_project
 from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.writes import make_folder, replace_file
 from helix_tui.core.supervision.stages.table import StagePrompt
 
 TIMEOUT_S = 2700.0

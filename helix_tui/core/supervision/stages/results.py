@@ -19,10 +19,11 @@ from msgspec.structs import replace
 from helix_tui.core.ddx.attempts.attempt import Attempt, Piece, merge
 from helix_tui.core.ddx.attempts.report import MalformedReport, parse_report
 from helix_tui.core.ddx.client import FAILED, MALFORMED, DdxError, advice_for, last_error
-from helix_tui.core.ddx.files import instant, money, read_bytes, text, whole
+from helix_tui.core.ddx.files import instant, money, text, whole
 from helix_tui.core.ddx.names import ATTEMPT_ID, Outcome
 from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.editing.operations import DropChange
+from helix_tui.core.ground.files import read_bytes
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line

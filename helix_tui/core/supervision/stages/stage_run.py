@@ -18,18 +18,18 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import read_archive
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.documents.source import GoverningDocuments
-from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.steps import called
 from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import replace_file
+from helix_tui.core.ground.files import read_bytes
 from helix_tui.core.ground.git import GitFailed, ask_git, read_git
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.threads import pid_alive
+from helix_tui.core.ground.writes import replace_file
 from helix_tui.core.supervision.signals.focus import (
     Scope,
     named_beads,

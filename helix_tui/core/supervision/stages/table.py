@@ -17,7 +17,7 @@ from string import Template
 
 from msgspec import Struct
 
-from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ground.files import read_bytes
 from helix_tui.core.ground.project import Project
 from helix_tui.core.supervision.signals.focus import WORD
 

@@ -20,7 +20,7 @@ from helix_tui.core.ddx.documents.frontmatter import read_fields, read_node, spl
 from helix_tui.core.ddx.documents.graph import DocumentGraph, DocumentsUnreadable, stale_json
 from helix_tui.core.ddx.documents.hashing import content_hash
 from helix_tui.core.ddx.documents.source import Documents, GoverningDocuments, read_documents
-from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ground.files import read_bytes
 from helix_tui.core.ground.project import Project, find_project
 
 GIVEN = Path(__file__).resolve().parents[5] / "shared" / "data" / "ddx" / "docs"
