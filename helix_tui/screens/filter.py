@@ -31,6 +31,8 @@ class FilteringScreen(PanedScreen):
     """
 
     FILTER_LEAD: ClassVar[str] = "/"
+    _row_before: str | None = None
+    """The row that was selected when the prompt opened."""
 
     @property
     def filter_text(self) -> str:
@@ -57,11 +59,24 @@ class FilteringScreen(PanedScreen):
         """How many rows pass, of how many."""
         raise NotImplementedError
 
+    def return_to(self, text: str, row: str | None) -> None:
+        """Show what a previous text lets pass: the way back asks nothing new, so the cursor stays on its row.
+
+        Args:
+            text: the previous filter.
+            row: the row; None for the one that was selected when the prompt opened.
+        """
+        row = row or self._row_before
+        self.filter_with(text)
+        if row is not None:
+            self.list.select(row)
+
     async def action_filter(self) -> None:
         """Type a filter; the list follows every key."""
         if self.prompt is None:
             from helix_tui.widgets.chrome.bottom import Prompt
 
+            self._row_before = self.list.held_key
             self.prompt = Prompt(self.FILTER_LEAD, self.ways_on, text=self.filter_text)
             await self.mount(self.prompt)
             self.say_count()
@@ -89,10 +104,10 @@ class FilteringScreen(PanedScreen):
         self.prompt = None
         self.list.focus(scroll_visible=False)
         await event.prompt.remove()
-        # if it was cancelled, this is the previous text
-        self.filter_with(event.text)
         if event.kept:
-            self.list.settle()
+            self.filter_with(event.text)
+        else:
+            self.return_to(event.text, None)
 
     def say_count(self, problem: str = "") -> None:
         """Show at the end of the line how many match, or what is wrong."""

@@ -179,7 +179,7 @@ class HelpScreen(OverlayScreen, FilteringScreen):
     def show_lines(self) -> None:
         """Show the lines that match."""
         self._found = self._find()
-        self.list.show(Rows(self._found))
+        self.list.show(Rows(self._found), question=self._searched)
 
     async def action_back(self) -> None:
         """End a search; else go back."""

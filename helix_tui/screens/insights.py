@@ -148,7 +148,7 @@ class InsightsScreen(ReadingScreen):
         if self.report is None:
             return
         rows = self._rows_of(self.report)
-        self.list.show(rows)
+        self.list.show(rows, question=(self.table, self.console.kept.order(self.NAME)))
         self.views.show(self.table, f"{len(rows.rows):,}")
         self.totals.show(totals(self.report))
         self.drained.show([[(self.report.forecast.describe(), "muted")]])
@@ -164,7 +164,7 @@ class InsightsScreen(ReadingScreen):
             return
         key = self.list.selected_key or ""
         attempts = self.report.attempts_behind(key)
-        order = AttemptOrder(sorted(attempts, key=_when, reverse=True))
+        order = AttemptOrder(sorted(attempts, key=_when, reverse=True), passing=key)
         beads = self.console.snapshot.queue.beads
         titles = titles_of(beads, beads)
         self.behind.show_board(Board(order=order, beads=beads, now=self.console.now(), heading=False, titles=titles))
@@ -200,7 +200,6 @@ class InsightsScreen(ReadingScreen):
         """Show another table from its top."""
         if name != self.table:
             self.table = name
-            self.list.empty()
             self._show_table()
 
     def action_turn_tab(self, step: int) -> None:
@@ -225,8 +224,6 @@ class InsightsScreen(ReadingScreen):
         now, turned = self.console.kept.order(self.NAME)
         self.console.kept.choose_order(self.NAME, order.name, turned=order.name == now and not turned)
         keep(self, self.console.kept.write)
-        # another order starts at its top: the cursor does not follow its row
-        self.list.empty()
         self._show_table()
 
 

@@ -288,10 +288,10 @@ class JournalScreen(FilteringScreen, ReadingScreen):
         if rows or not self.filter.words:
             said = notices(self._history)
             source = ChangeRows(rows, self.console.now(), notices=said, narrow=self.is_narrow)
-            self.list.show(source, changed=changed)
+            self.list.show(source, changed=changed, question=self.filter.text)
         else:
             none = Row("none", (("  no change matches; esc shows all", "muted"),), selectable=False)
-            self.list.show(Rows([none]))
+            self.list.show(Rows([none]), question=self.filter.text)
         count = self.filter_count()
         self.caption.show("journal", count)
         self.tabs.show(filter_text=clean_line(self.filter.text, 200), count=count if self.filter.words else "")
@@ -344,7 +344,7 @@ class JournalScreen(FilteringScreen, ReadingScreen):
     async def action_back(self) -> None:
         """Go from the change to the list; from a filter to all changes."""
         if not self.back_to_list() and self.filter.words:
-            self.filter_with("")
+            self.return_to("", self.list.selected_key)
 
     def action_copy_id(self) -> None:
         """Copy the entry's id."""

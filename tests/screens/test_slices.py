@@ -32,10 +32,11 @@ async def test_a_digit_shows_a_view_with_its_filter_order_and_columns(console: M
         await pilot.press("V", "1")
         assert queue(app).filter_text == OWN_VIEWS[0].filter
         assert queue(app).chosen_columns == OWN_VIEWS[0].columns
-        assert app.sees("unbl  hold   P   age")
+        assert app.sees("▾unbl")  # it orders by it
+        assert app.sees("hold   P")
         await pilot.press("escape")
         assert queue(app).chosen_columns is None
-        assert not app.sees("unbl")
+        assert not app.sees("▾unbl")
 
 
 async def test_the_present_view_is_saved_under_a_name_and_is_there_at_the_next_start(

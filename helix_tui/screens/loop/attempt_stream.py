@@ -215,7 +215,8 @@ class AttemptStream(RunningPanel):
 
     def _arrange(self, attempts: Sequence[Attempt]) -> AttemptOrder:
         order = arranged(attempts, self._sort, turned=self._turned)
-        return AttemptOrder(order, self._sort, turned=self._turned, chosen=self._chosen)
+        passing = self._filter.text if self._filter is not None else ""
+        return AttemptOrder(order, self._sort, turned=self._turned, chosen=self._chosen, passing=passing)
 
     def _take_order(self, order: AttemptOrder) -> None:
         self.order = order

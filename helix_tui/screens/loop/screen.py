@@ -189,7 +189,7 @@ class LoopScreen(BeadKeys, FilteringScreen, ReadingScreen):
     async def action_back(self) -> None:
         """Go from the attempt to the list; from a filter to all attempts."""
         if not self.back_to_list() and self.filter.text:
-            self.filter_with("")
+            self.return_to("", self.list.selected_key)
 
     def action_sort(self) -> None:
         """Choose the order of the list; choosing the present one reverses it."""

@@ -29,7 +29,7 @@ from helix_tui.screens.memory.view_state import MemorySession, MemoryViewState, 
 from helix_tui.screens.panes import ReadingScreen
 from helix_tui.screens.sheet import LinesSheet
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.base.row_source import Row, Rows
+from helix_tui.widgets.base.row_source import Row, Rows, RowSource
 from helix_tui.widgets.chrome.bottom import Words
 from helix_tui.widgets.chrome.header import Caption, PaneTabs
 from helix_tui.widgets.text.memory import MemoryPane, MemoryRow, MemoryRows, heading
@@ -69,6 +69,8 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
         self.answer: Recall | None = None
         """The search results; None without a search."""
         self._query = ""
+        self._answered = ""
+        """The search text of `answer`."""
         self._rows: list[MemoryRow] = []
         self._memory_session: MemorySession | None = None
         self._jobs = Jobs(self)
@@ -175,11 +177,11 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
                 if self.view == "proposed"
                 else view_state.plan_rows(self.memory_view, now)
             )
-            self.list.show(Rows(rows or [self._nothing()]), changed=changed)
+            source: RowSource = Rows(rows or [self._nothing()])
         else:
             found = view_state.belonging(self._rows, self.view)
             source = MemoryRows(found, now) if found else Rows([self._nothing()])
-            self.list.show(source, changed=changed)
+        self.list.show(source, changed=changed, question=(self.view, self._answered))
         if self._wanted and self.list.select(self._wanted):
             self._wanted = ""
         table = self.view not in ("proposed", "plans")
@@ -212,7 +214,7 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
 
     def show_memory(self, name: str) -> None:
         """Put the cursor on a memory, whatever is filtered."""
-        self._query, self.answer, self.view, self._wanted = "", None, "all", name
+        self._query, self.answer, self._answered, self.view, self._wanted = "", None, "", "all", name
         self._make_rows()
         self.show_rows()
 
@@ -263,7 +265,7 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
     async def action_back(self) -> None:
         """Go from the page to the table; from a search to all memories."""
         if not self.back_to_list() and self._query:
-            self.filter_with("")
+            self.return_to("", self.list.selected_key)
 
     async def action_fold(self) -> None:
         """Go back to the table."""
@@ -306,7 +308,7 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
         if not self._query:
             # the results for the previous text must not replace the whole list
             self._jobs.drop("recall")
-            self.answer = None
+            self.answer, self._answered = None, ""
             self._make_rows()
             self.show_rows()
         elif self.memory_view.condition == "live":
@@ -325,11 +327,10 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
     def _take_answer(self, query: str, answer: Recall) -> None:
         if query == self._query:
             self.answer = answer
+            self._answered = query
             self._make_rows()
             self.show_rows()
             self.say_count()
-            if self.prompt is not None:
-                self.list.action_first()  # while typing, show the best match first
 
     def _not_found(self, why: str) -> None:
         self.console.say(why, "warning")

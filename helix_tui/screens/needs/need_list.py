@@ -165,6 +165,9 @@ class NeedRows(KeyedRows[NeedRow]):
         self._stake = max((len(stake(need)) for need in needs if need.waiting), default=0)
         self._has_who = any(need.assigned for need in needs)
 
+    def heads(self, index: int) -> bool:
+        return self.rows[index].kind == "group"
+
     def text(self, index: int) -> str:
         row = self.rows[index]
         if row.kind != "need":
@@ -348,10 +351,11 @@ class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
         if rows:
             keymap = self.console.keymap
             source = NeedRows(rows, queue, now=now, keymap=keymap, closed=self._folded, without=self._without)
-            self.list.show(source)
+            self.list.show(source, question=self._filter.text)
             self._to_need(rows, was)
         else:
-            self.list.show(Rows([Row("none", (self._empty(snapshot),), selectable=False)]))
+            none = Row("none", (self._empty(snapshot),), selectable=False)
+            self.list.show(Rows([none]), question=self._filter.text)
         self.marked &= {need.key for need in (*needs, *snoozed)}
         self._before &= self.marked
         self._flag()
@@ -570,7 +574,7 @@ class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
             self._anchor = None
             self.mark(frozenset())
         elif self._filter.text:
-            self.filter_with("")
+            self.return_to("", self.list.selected_key)
         elif len(self.app.screen_stack) == 1:  # the console began here
             self.app.call_later(self.app.run_action, "show_screen('queue')")
         else:

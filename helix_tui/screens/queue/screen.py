@@ -19,6 +19,7 @@ from textual.widget import Widget
 
 from helix_tui.core.beads.query import Completion, Query, complete, matching, parse_query
 from helix_tui.core.beads.readiness import Queue, classify
+from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.beads.views import (
     FOLD_DONE,
     FOLD_LOOSE,
@@ -236,6 +237,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
             self.world,
             two_lines=self.is_narrow,
             chosen=self.chosen_columns,
+            order=self.filter.order,
             last=self.list.source,
         )
 
@@ -246,8 +248,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
     def prepare_snapshot(self, snapshot: Snapshot) -> None:
         """Build the rows in the feed's thread: 10,000 beads take a tenth of a second.
 
-        The bead under the cursor stays in its place when it closes, until another snapshot finds the cursor
-        elsewhere.
+        The bead under the cursor stays in its place when it closes, until the cursor leaves it.
         """
         key = self.list.held_key
         self._kept = frozenset((key,)) if key else frozenset()
@@ -265,7 +266,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
 
     def _show_rows(self, changed: frozenset[str] = frozenset()) -> None:
         view = self._view = self._build(self.world.queue)
-        self.list.show(self._rows(), changed=changed)
+        self.list.show(self._rows(), changed=changed, question=(self.kind, self.filter.text))
         archived = len(self.console.snapshot.archive)
         total = f"{view.total:,} · {archived:,} archived" if archived else f"{view.total:,}"
         count = self.filter_count() if self.filter.tests else total
@@ -280,8 +281,10 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
 
     def _show_heads(self) -> None:
         """Show the column headings over the list."""
-        wanted = () if self.kind == "lanes" or not self._view.rows else self.chosen_columns
-        self.list_caption.show_heads(lambda width: column_heads(width, wanted))
+        order, wanted = self.filter.order, self.chosen_columns
+        if self.kind == "lanes" or not self._view.rows:
+            order, wanted = (), ()
+        self.list_caption.show_heads(lambda width: column_heads(width, wanted, order))
 
     def marks_changed(self) -> None:
         """Show how many beads are marked, and their keys."""
@@ -358,6 +361,15 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
             self._show_rows()
         return self.list.select(bead_id)
 
+    @on(RowList.Selected, "#queue")
+    def release_closed(self, event: RowList.Selected) -> None:
+        """Let a bead that closed under the cursor go to the other closed ones once the cursor has left it."""
+        beads = self.world.queue.beads
+        closed = any(key in beads and beads[key].status in TERMINAL for key in self._kept)
+        if closed and event.key not in self._kept:
+            self._kept = frozenset()
+            self._show_rows()
+
     @on(RowList.Opened, "#queue")
     def open_row(self, event: RowList.Opened) -> None:
         """Open or close a fold; open a bead beside the list, or over it if there is no room."""
@@ -392,7 +404,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         elif self.drop_marks():
             return
         elif self.filter.text:
-            self.filter_with("")
+            self.return_to("", self.list.selected_key)
 
     def action_fold(self) -> None:
         """Fold what is open; from the detail, back to the list; in the tree, up to the parent."""
@@ -431,7 +443,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         open_first_change(self, attempts.get(self.detail.attempt_id) or next(iter(tried), None))
 
     def show_view(self, kind: ViewKind) -> None:
-        """Look at the queue another way, with the same bead under the cursor."""
+        """Look at the queue another way."""
         self.kind = kind
         self.set_class(kind == "lanes", "-board")  # lanes need the width: they take the detail's place
         self._show_rows()

@@ -2,15 +2,16 @@
 
 A key costs what the viewport costs, whatever the length: rows are painted when they come into view, a moved
 cursor repaints two lines, a reload repaints the lines that differ. The selection is a row's key, never its
-number: a reload keeps the selected row and its place on screen.
+number: a reload keeps the selected row and its place on screen. Another question (view, filter or order) starts at
+the first row, where its answer is.
 
-Use: subclass `RowSource` (the rows), call ``show(source, changed=keys)`` on every new state, and
+Use: subclass `RowSource` (the rows), call ``show(source, changed=keys, question=…)`` on every new state, and
 listen to `RowList.Selected` and `RowList.Opened`. Lines are cached by row and look; no scrolling is animated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from typing import ClassVar
 
 from textual import events
@@ -84,6 +85,7 @@ class RowList(PaintedRows, can_focus=True):
         """The selected row that disappeared, as long as the cursor has not been moved since."""
         self._landed: str | None = None
         self._follow_top = follow_top
+        self._question: Hashable = None
 
     # --- contents -----------------------------------------------------------------------------------------
 
@@ -104,32 +106,40 @@ class RowList(PaintedRows, can_focus=True):
         """The index of the row under the cursor; -1 in an empty list."""
         return self._view.cursor
 
-    def show(self, source: RowSource, *, changed: Collection[str] = ()) -> None:
+    def show(self, source: RowSource, *, changed: Collection[str] = (), question: Hashable = None) -> None:
         """Show a new state; cursor and view stay in place, rows in ``changed`` are tinted for a moment.
 
         If its row is gone, the cursor goes to the nearest remaining row, and back when its row appears
         again, unless the user has moved it meanwhile.
+
+        Args:
+            source: the rows.
+            changed: keys of rows to tint.
+            question: the view, filter and order that the rows answer; another one starts at the first row. None: the
+                same as before.
         """
         # the anchor, before anything moves: the cursor's place on screen, else the row at the top
         before, selected, wanted, view = self._look(), self.selected_key, self.held_key, self._view
         place = view.line_of(view.cursor) - view.top
-        was_in_view = view.cursor >= 0 and 0 <= place < max(1, view.height)
+        was_in_view = view.pinned <= view.cursor and view.pinned <= place < max(1, view.height)
         at_top = self._follow_top and view.cursor == self._first()
-        top_row = view.locate(0)
+        if question is not None and question != self._question:
+            self._question, at_top = question, True
+        top_row = view.locate(view.pinned)
         anchor = self.source.key(top_row[0]) if top_row is not None else None
         old, self.source = self.source, source
         stale, self._painted = self._painted, {}
-        view.rows = len(source)
+        view.rows, view.pinned = len(source), source.pinned
         self._arrange()
         self._put_cursor(self._first() if at_top else self._find_again(old, wanted, selected))
         anchor_index = source.index(anchor) if anchor is not None else None
         # the cursor keeps its place on screen; if it was out of view, the row at the top keeps its own
         if at_top or wanted is None:
             view.top = 0
-        elif was_in_view and view.cursor >= 0:
-            view.top = view.line_of(view.cursor) - place
+        elif was_in_view and view.cursor >= view.pinned:
+            view.top = view.line_of(view.cursor) - max(place, view.pinned)
         elif anchor_index is not None:
-            view.top = view.line_of(anchor_index)
+            view.top = view.line_of(anchor_index) - view.pinned
         view.clamp()
         # nothing was selected before: the cursor, now on the first row, comes into view
         if selected is None:
@@ -144,11 +154,6 @@ class RowList(PaintedRows, can_focus=True):
 
     def _arrange(self) -> None:
         """Lay the rows out again for another source or size: here, one below the other."""
-
-    def settle(self) -> None:
-        """Accept the cursor's present row as the selected one."""
-        if self.selected_key is not None:
-            self._wanted = None
 
     def empty(self) -> None:
         """Show nothing and select nothing: the next rows are shown from the top."""
@@ -307,8 +312,11 @@ class RowList(PaintedRows, can_focus=True):
             view.more = len(self.source.paint_more(index, self._width_for(index)))
 
     def _first(self) -> int:
-        first = self._selectable_from(0, 1)
-        return -1 if first is None else first
+        """The first row, below its heading if it has one; -1 if no row can be selected."""
+        first = below = self._selectable_from(0, 1)
+        while below is not None and self.source.heads(below):
+            below = self._selectable_from(below + 1, 1)
+        return next(index for index in (below, first, -1) if index is not None)
 
     def _find_again(self, old: RowSource, wanted: str | None, selected: str | None) -> int:
         """The selected row; if it is gone, the nearest remaining one."""

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len
 from textual.filter import ANSIToTruecolor
 from textual.geometry import Region
@@ -45,6 +46,9 @@ _INDENT = " " * 4
 class RowSource(ABC):
     """A sequence of rows. Make a new source for a new state; it must not change once shown."""
 
+    pinned = 0
+    """How many of the first rows never scroll away."""
+
     @abstractmethod
     def __len__(self) -> int: ...
 
@@ -67,6 +71,10 @@ class RowSource(ABC):
     def selectable(self, index: int) -> bool:
         """False for captions: the cursor steps over them."""
         return True
+
+    def heads(self, index: int) -> bool:
+        """The row is a heading: the answer to a question begins below it."""
+        return False
 
     def leads(self, index: int) -> bool:
         """Enter leads somewhere from this row, which is one of few among lines of text."""
@@ -221,6 +229,22 @@ class Column(Struct, frozen=True):
         return self.placed(self.title)
 
 
+def sorted_first(columns: Iterable[Column], marks: Mapping[str, str]) -> list[Column]:
+    """The columns; those by which the rows are sorted show, bear their mark, and stay when others are dropped.
+
+    Args:
+        columns: all columns.
+        marks: name, or else title, to ``▾`` or ``▴``.
+    """
+    named = [(column, marks.get(column.name or column.title, "")) for column in columns]
+    return [
+        replace(column, title=mark + column.title, cells=max(column.cells, len(column.title) + 1), rank=-1, asked=False)
+        if mark
+        else column
+        for column, mark in named
+    ]
+
+
 def fitting(columns: Sequence[Column], room: int, chosen: Sequence[str] | None = None) -> list[Column]:
     """The columns that fit in ``room`` cells, each preceded by two blanks, in display order.
 
@@ -234,7 +258,8 @@ def fitting(columns: Sequence[Column], room: int, chosen: Sequence[str] | None =
         wanted = sorted((column for column in columns if not column.asked), key=lambda column: column.rank)
     else:
         named = {column.name: column for column in columns}
-        wanted = [named[name] for name in chosen if name in named]
+        first = [column.name for column in columns if column.rank < 0 and column.name not in chosen]
+        wanted = [named[name] for name in (*first, *chosen) if name in named]
     shown: list[Column] = []
     for column in wanted:
         room -= column.cells + 2
@@ -254,7 +279,8 @@ class Viewport(Struct):
     Attributes:
         cursor: the row under the cursor; -1 for none.
         more: extra lines of that row.
-        top: the line of the list at the top of the window.
+        top: how many lines are scrolled out of view, below the pinned ones.
+        pinned: how many of the first rows stay at the top of the window.
     """
 
     rows: int = 0
@@ -262,6 +288,7 @@ class Viewport(Struct):
     cursor: int = -1
     more: int = 0
     top: int = 0
+    pinned: int = 0
 
     @property
     def lines(self) -> int:
@@ -279,7 +306,7 @@ class Viewport(Struct):
 
     def locate(self, y: int) -> tuple[int, int] | None:
         """The row at a line of the window, and which of its lines; None below the last row."""
-        line = y + self.top
+        line = y if y < self.pinned else y + self.top
         # only the row under the cursor has more than one line, so all rows below it are shifted by the extra lines
         if self.more and 0 <= self.cursor < line:
             if line <= self.cursor + self.more:
@@ -300,15 +327,15 @@ class Viewport(Struct):
 
     def reveal(self) -> None:
         """Scroll just enough to show the cursor with some context."""
-        if self.cursor >= 0:
+        if self.cursor >= self.pinned:
             last = self.cursor + self.more
             # in a window of a few lines the context must leave room for the cursor
-            context = min(CONTEXT, max(0, (self.height - 1 - self.more) // 3))
-            if self.cursor - context < self.top:
-                self.top = self.cursor - context
+            context = min(CONTEXT, max(0, (self.height - self.pinned - 1 - self.more) // 3))
+            if self.cursor - context < self.top + self.pinned:
+                self.top = self.cursor - context - self.pinned
             elif last + context >= self.top + self.height:
                 # a row that is higher than the window shows its beginning
-                self.top = min(self.cursor, last + context - self.height + 1)
+                self.top = min(self.cursor - self.pinned, last + context - self.height + 1)
         self.clamp()
 
     def scroll_to(self, share: float) -> None:

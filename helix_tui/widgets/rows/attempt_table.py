@@ -21,7 +21,7 @@ from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, clock_time, format_span, local_moment, midnight
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, cut, fit, width_of
-from helix_tui.widgets.base.row_source import Column, fitting
+from helix_tui.widgets.base.row_source import Column, fitting, sorted_first
 from helix_tui.widgets.figures import LOOKS, look_of
 
 ENDING_CELLS = 14
@@ -284,8 +284,8 @@ def ending_of(attempt: Attempt) -> str:
     return _ending(look_of(attempt).word, attempt.status, attempt.verdict.outcome, attempt.faulted)
 
 
-def model_of(attempt: Attempt) -> str:
-    """An attempt's model, as short as possible; its harness if no model is known."""
+def model_of(attempt: Attempt | Run) -> str:
+    """The model of an attempt or run, as short as possible; its harness if no model is known."""
     return _short_model(attempt.model or attempt.harness)
 
 
@@ -345,17 +345,28 @@ class Cells(Struct, frozen=True):
         return short_id(clean_line(attempt.bead_id, 60)) if column == "bead" else clean_line(attempt.harness, 20)
 
 
-def filled(attempts: Sequence[Attempt], cells: Cells, chosen: Sequence[str] | None) -> list[Column]:
-    """The columns for which the first rows have values, each as wide as needed; chosen ones stay."""
+SORT_COLUMNS = {"time": "ended", "duration": "took"}
+"""The column of an order that has another name."""
+
+
+def filled(
+    attempts: Sequence[Attempt], cells: Cells, chosen: Sequence[str] | None, marks: Mapping[str, str]
+) -> list[Column]:
+    """The columns for which the first rows have values, each as wide as needed; chosen ones stay.
+
+    Args:
+        marks: the columns that they are sorted by, as for `sorted_first`.
+    """
     first = attempts[:MEASURED]
     columns: list[Column] = []
-    for column in ATTEMPT_COLUMNS:
+    for column in sorted_first(ATTEMPT_COLUMNS, marks):
         if chosen is None and column.asked:
             continue
         if chosen is None and column.name == "model" and cells.says_model and len(first) > 1:
             continue
         texts = [text for attempt in first if (text := cells.text(column.name, attempt))]
-        if len(texts) > SPARSE * len(first) or (chosen is not None and column.name in chosen):
+        stays = column.rank < 0 or (chosen is not None and column.name in chosen)
+        if stays or len(texts) > SPARSE * len(first):
             widest = max(map(cell_len, texts), default=1)
             columns.append(_as_wide(column, min(widest, column.cells)))
     return columns
@@ -381,11 +392,6 @@ def shown_columns(columns: Sequence[Column], width: int, lead: int, chosen: Sequ
             for column in columns
         ]
     return fitting(columns, width - lead - title_room(width), chosen)
-
-
-def ending_room(cells: int, width: int) -> int:
-    """The width of the column of endings in a list of a width; the longest ending takes ``cells``."""
-    return min(cells, 11 if width < SMALL_TABLE else ENDING_CELLS)
 
 
 def paint_cells(attempt: Attempt, columns: Sequence[Column], cells: Cells) -> list[Span]:

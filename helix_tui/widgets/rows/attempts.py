@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -30,14 +31,15 @@ from helix_tui.widgets.figures import look_of
 from helix_tui.widgets.rows.attempt_table import (
     ENDING_CELLS,
     MEASURED,
+    MODEL_CELLS,
     NARROW,
+    SORT_COLUMNS,
     SORTS,
     AttemptGroup,
     Cells,
     GroupPlaces,
     SortKey,
     ending_of,
-    ending_room,
     ending_span,
     filled,
     grouped,
@@ -53,7 +55,9 @@ TITLE_CELLS = 60
 
 ACTIONS = 3
 ACTIONS_NARROW = 1
+MAX_LINES = 1_000
 _ENDED = "caption:ended"
+_MORE = "caption:more"
 _GROUP = "group:"
 
 
@@ -80,14 +84,17 @@ class AttemptOrder:
         *,
         turned: bool = False,
         chosen: Sequence[str] | None = None,
+        passing: str = "",
     ) -> None:
         """Take attempts that are already in this order (`arranged`).
 
         Args:
             chosen: names of the columns to show; None lets the width decide.
+            passing: the filter that they pass.
         """
         self.attempts = tuple(attempts)
         self.sort, self.turned, self.chosen = sort, turned, chosen
+        self.question = (sort.name, turned, passing)
         self._groups: tuple[int, tuple[AttemptGroup, ...]] = (-1, ())
         self._columns: tuple[Cells | None, list[Column]] = (None, [])
 
@@ -103,7 +110,9 @@ class AttemptOrder:
         """The columns that its first rows can fill."""
         # of all cells only the time of the end depends on now, and only on the day
         if self._columns[0] is None or midnight(self._columns[0].now) != midnight(cells.now):
-            self._columns = (cells, filled(self.attempts, cells, self.chosen))
+            by = SORT_COLUMNS.get(self.sort.name, self.sort.name)
+            marks = {by: "▾" if self.sort.descending is not self.turned else "▴"}
+            self._columns = (cells, filled(self.attempts, cells, self.chosen, {} if by == "ended" else marks))
         return self._columns[1]
 
     @cached_property
@@ -149,7 +158,7 @@ class Board(Struct, frozen=True):
 
     def columns(self, width: int) -> list[Column]:
         """The columns right of the title, for a row of a width."""
-        lead = 2 + (ending_room(self.order.ending_cells, width) + 1 if width >= NARROW else 0)
+        lead = 2 + (self.order.ending_cells + 1 if width >= NARROW else 0)
         return shown_columns(self.order.columns(self.cells), width, lead, self.order.chosen)
 
     def shortened(self, title: str, width: int) -> str:
@@ -178,14 +187,28 @@ def titles_of(bead_ids: Iterable[str], beads: Mapping[str, Bead]) -> Titles:
 class AttemptRows(RowSource):
     """The rows of a board: a line per run and per action shown below it, a caption per group, a line per attempt."""
 
-    def __init__(self, board: Board, width: int, *, most: int | None = None) -> None:
+    def __init__(self, board: Board, width: int, *, most: int | None = None, height: int = MAX_LINES) -> None:
+        """Make the rows.
+
+        Args:
+            board: what they show.
+            width: cells of a row.
+            most: how many attempts are listed at most; None for all.
+            height: lines of the list; what runs takes at most half of them.
+        """
         self.board = board
+        live = [view for view in board.runs if view.run.live]
+        blocks = _pinned_blocks(live, width, height // 2)
         self._heads: list[tuple[str, RunView | None, Line | None]] = []
         """Rows above the attempts: key, run, and its line within the run's entry."""
-        for view in board.runs:
+        for view, below in blocks:
             self._heads.append((view.key, view, None))
-            below = enumerate(_below(view, width))
-            self._heads += [(f"{view.key}/{number}", view, line) for number, line in below]
+            self._heads += [(f"{view.key}/{number}", view, line) for number, line in enumerate(below)]
+        others = live[len(blocks) :]
+        if blocks and others:
+            self._heads.append((_MORE, None, [(f"  and {len(others)} more, below", "muted")]))
+        self.pinned = len(self._heads)
+        self._heads += [(view.key, view, None) for view in (*others, *(v for v in board.runs if not v.run.live))]
         if board.heading and not board.order.attempts:
             self._heads.append((_ENDED, None, None))
         count = len(board.order.attempts)
@@ -275,12 +298,16 @@ class AttemptRows(RowSource):
             group = self._group(index)
             return group.caption(width, folded=group.name in self.board.folded)
         _, view, line = self._heads[index]
+        if line is not None:
+            return line
         if view is None:
             return rule("no attempts match" if self.board.hidden else "no attempts yet", width)
-        return paint_run(view, self.board, width) if line is None else line
+        return paint_run(view, self.board, width)
 
     def paint_more(self, index: int, width: int) -> Sequence[Line]:
-        attempt = self.attempt(index)
+        attempt, view = self.attempt(index), self.run(index)
+        if view is not None and index >= self.pinned:
+            return _below(view, width, ACTIONS_NARROW)
         if attempt is None or width >= NARROW:
             return ()
         return [_figures_line(attempt, width)]
@@ -294,25 +321,31 @@ class AttemptRows(RowSource):
         return " ".join((*parts, attempt.harness, attempt.model))
 
 
+def _pinned_blocks(live: Sequence[RunView], width: int, room: int) -> list[tuple[RunView, list[Line]]]:
+    """The runs that stay in view, each with the lines below it: if room is short with fewer lines, then fewer runs."""
+    blocks: list[tuple[RunView, list[Line]]] = []
+    for actions in (ACTIONS, ACTIONS_NARROW):
+        blocks = [(view, _below(view, width, actions)[: max(0, room - 2)]) for view in live]
+        if sum(1 + len(lines) for _, lines in blocks) <= room:
+            return blocks
+    # the last line says how many more there are
+    ends = accumulate(1 + len(lines) for _, lines in blocks)
+    return blocks[: sum(end < room for end in ends)]
+
+
 def paint_run(view: RunView, board: Board, width: int) -> Line:
-    """The first line of a running entry: what, by whom, for how long, at what cost."""
+    """The first line of a running entry: what, for how long, with how many tokens."""
     run = view.run
     sign = SIGNS["running" if run.verdict == "alive" else run.verdict]
     title, ink = title_of(run.bead_id, board.beads) if run.bead_id else ("worker between beads", "muted")
-    left: list[Span] = [(f"{sign.glyph} ", sign.ink), (title, f"{ink} bold")]
-    room = width - 2 - min(cell_len(title), TITLE_CELLS)
-    figures_ = _run_figures(run, board.now, width, room)
-    left[-1] = (board.shortened(title, width - 3 - width_of(figures_)), left[-1][1])
-    return spread(left, figures_, width)
+    figures_ = _run_figures(run, board.now, width, width - 2 - min(cell_len(title), TITLE_CELLS))
+    title = board.shortened(title, width - 3 - width_of(figures_))
+    return spread([(f"{sign.glyph} ", sign.ink), (title, f"{ink} bold")], figures_, width)
 
 
 def _run_figures(run: Run, now: int, width: int, room: int) -> list[Span]:
-    """Model, time, verdict and tokens; if the title needs room, the model goes first, then the tokens."""
-    harness, model = clean_line(run.harness, 20), clean_line(run.model, 28)
-    by = model if harness in model else f"{harness} {model}".strip()
+    """Time, verdict and tokens; if the title needs room, the tokens go."""
     parts: list[Span] = []
-    if by and width >= NARROW:
-        parts.append((cut(by, width // 3), "muted"))
     if run.started_at is not None and run.live:
         span = format_span((now - run.started_at) / NS)
         parts.append(
@@ -322,38 +355,33 @@ def _run_figures(run: Run, now: int, width: int, room: int) -> list[Span]:
         parts.append(("gone", "error bold"))
     elif run.verdict == "silent":
         parts.append(("silent", "error bold"))
-    if run.tokens is not None and width >= 44:
-        parts.append((f"{figures.tokens(run.tokens)} tok", "text"))
-    # the title needs the room: the model goes first, then the tokens; time and verdict stay
-    if by and width >= NARROW and _joined_cells(parts) > room:
-        parts = parts[1:]
-    if run.tokens is not None and width >= 44 and _joined_cells(parts) > room:
-        parts = parts[:-1]
+    tokens: Span = (f"{figures.tokens(run.tokens)} tok", "text")
+    if run.tokens is not None and width >= 44 and width_of([*parts, tokens]) + 2 * len(parts) + 2 <= room:
+        parts.append(tokens)
     return [span for part in parts for span in (("  ", "text"), part)]
 
 
-def _joined_cells(parts: list[Span]) -> int:
-    return width_of(parts) + 2 * len(parts)
-
-
-def _below(view: RunView, width: int) -> list[Line]:
-    """The lines below a running entry: what is wrong with it, then its last actions."""
-    run, wide = view.run, width >= NARROW
+def _below(view: RunView, width: int, actions: int) -> list[Line]:
+    """The lines below a running entry: what is wrong with it, then its last actions, the last one with the model."""
+    run = view.run
     lines: list[Line] = []
     if run.verdict != "alive":
         why = wrap_spans([(clean_line(run.why, 300), "error")], max(8, width - len(_INDENT)))
         lines = [[(_INDENT, "text"), *line] for line in why[:2]]
     if run.verdict == "dead":
         return lines
-    slots = max(1, (ACTIONS if wide else ACTIONS_NARROW) - len(lines))
+    model: Span = (cut(model_of(run), MODEL_CELLS), "muted")
+    room = width - cell_len(model[0]) - 3
+    slots = max(1, (actions if width >= NARROW else ACTIONS_NARROW) - len(lines))
     if not view.actions:
-        lines.append(_doing_line(run, width))
+        lines.append(_doing_line(run, room))
     elif run.phase in _USUAL_PHASES:
-        lines += [_action_line(action, run, width) for action in view.actions[-slots:]]
+        lines += [_action_line(action, run, room) for action in view.actions[-slots:]]
     else:
-        lines += [_action_line(action, run, width) for action in view.actions[-slots:][:-1]]
-        said: Span = (clean_line(run.message, 300), "text")
-        lines.append([(_INDENT, "text"), (clean_line(run.phase, 40), "running bold"), ("  ", "text"), said])
+        lines += [_action_line(action, run, room) for action in view.actions[-slots:][:-1]]
+        message: Span = (clean_line(run.message, 300), "text")
+        lines.append([(_INDENT, "text"), (clean_line(run.phase, 40), "running bold"), ("  ", "text"), message])
+    lines[-1] = spread(lines[-1], [("  ", "text"), model], width)
     return lines
 
 
@@ -395,7 +423,7 @@ def paint_attempt(attempt: Attempt, board: Board, width: int) -> Line:
         look = look_of(attempt)
         lead: list[Span] = [(f"{look.glyph} ", look.ink)]
     else:
-        lead = ending_span(attempt, ending_room(board.order.ending_cells, width))
+        lead = ending_span(attempt, board.order.ending_cells)
     title = board.shortened(title, width - width_of(lead) - width_of(columns) - 1)
     return spread([*lead, (title, ink)], columns, width)
 
@@ -448,12 +476,13 @@ class AttemptList(RowList):
         self.board = replace(board, folded=self.board.folded)
         if self.size.width:
             # only for this update: afterwards the list may follow again
-            follows, self._follow_top = self._follow_top, self._follow_top and not self.held
-            self.show(self._rows(), changed=changed)
+            follows = self._follow_top
+            self._follow_top = follows and not self.held and board.order.sort.name == "time"
+            self.show(self._rows(), changed=changed, question=board.order.question)
             self._follow_top = follows
 
     def _rows(self) -> AttemptRows:
-        return AttemptRows(self.board, self._text_width, most=self._most)
+        return AttemptRows(self.board, self._text_width, most=self._most, height=self.size.height)
 
     def on_resize(self) -> None:
         """Rebuild the rows: running entries are shorter in a narrow list."""

@@ -16,7 +16,7 @@ from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
 from helix_tui.themes import SIGNS, UNKNOWN, Sign
 from helix_tui.widgets.base.line import Line, Span, Titles, cut, rule, spread, width_of
-from helix_tui.widgets.base.row_source import Column, KeyedRows, RowSource, fitting
+from helix_tui.widgets.base.row_source import Column, KeyedRows, RowSource, fitting, sorted_first
 
 STATE_CELLS = 8
 """The least width of a state that is cut; below, the title has its room."""
@@ -132,7 +132,15 @@ def _holds(bead: Bead, world: RowContext) -> Span:
     return (str(held) if held else ""), "waiting" if chains.on_critical_path(bead.id) else "text"
 
 
+def _path(bead: Bead, world: RowContext) -> Span:
+    place, of = world.queue.graph.chains.chain_through(bead.id)
+    return f"{place}/{of}" if of > 1 else "", "text"
+
+
 _CELLS: Mapping[str, Callable[[Bead, RowContext], Span]] = {
+    "pick": lambda bead, world: (str(world.queue.position.get(bead.id, "")), "text"),
+    "path": _path,
+    "state": lambda bead, world: (sign_of(bead, world).word, sign_of(bead, world).ink),
     "unblocks": _unblocks,
     "holds": _holds,
     "type": lambda bead, world: (clean_line(bead.issue_type, 20), "muted"),
@@ -146,6 +154,9 @@ _CELLS: Mapping[str, Callable[[Bead, RowContext], Span]] = {
 }
 
 BEAD_COLUMNS = (
+    Column("pick", 4, name="pick", help="its place in DDx's order", asked=True),
+    Column("path", 5, name="path", help="its place in the longest chain of beads through it", asked=True),
+    Column("state", 14, name="state", help="ready, running, why not …", asked=True, words=True),
     Column("unbl", 4, name="unblocks", help="beads that are ready as soon as this one closes", asked=True),
     Column("hold", 4, name="holds", help="beads that wait on it, directly or through others", asked=True),
     Column("type", 6, name="type", help="task, bug, epic …", asked=True, words=True),
@@ -160,18 +171,27 @@ BEAD_COLUMNS = (
 """The columns of the queue besides sign, title and state."""
 
 
-def bead_columns(width: int, chosen: Sequence[str] | None) -> list[Column]:
-    """The columns of a list of a width, the same for every row; a narrow list has none by default."""
+ORDER_COLUMNS = {"p": "priority", "label": "labels"}
+"""The column of an order that has another name."""
+
+
+def bead_columns(width: int, chosen: Sequence[str] | None, order: Sequence[str] = ()) -> list[Column]:
+    """The columns of a list of a width, the same for every row; a narrow list has those that it is sorted by."""
+    names = {name: name.removeprefix("-") for name in order}
+    marks = {ORDER_COLUMNS.get(name, name): "▾" if name == given else "▴" for given, name in names.items()}
+    columns = sorted_first(BEAD_COLUMNS, marks)
     if chosen is not None:
-        return fitting(BEAD_COLUMNS, width - _LEAD_CELLS - TITLE_CELLS, chosen)
+        return fitting(columns, width - _LEAD_CELLS - TITLE_CELLS, chosen)
+    if width < WIDE_ROW:
+        return fitting([column for column in columns if column.rank < 0], width - _LEAD_CELLS - TITLE_CELLS // 2)
     # the priority shows at any width that has columns, however long the titles
-    least = sum(column.cells + 2 for column in BEAD_COLUMNS if not column.rank and not column.asked)
-    return fitting(BEAD_COLUMNS, max(least, width - _LEAD_CELLS - ROOMY_TITLE)) if width >= WIDE_ROW else []
+    least = sum(column.cells + 2 for column in columns if column.rank <= 0 and not column.asked)
+    return fitting(columns, max(least, width - _LEAD_CELLS - ROOMY_TITLE))
 
 
-def column_heads(width: int, chosen: Sequence[str] | None) -> list[Span]:
+def column_heads(width: int, chosen: Sequence[str] | None, order: Sequence[str] = ()) -> list[Span]:
     """The names of those columns, each as wide as its column."""
-    return [column.head for column in bead_columns(width, chosen)]
+    return [column.head for column in bead_columns(width, chosen, order)]
 
 
 def bead_line(
@@ -184,6 +204,7 @@ def bead_line(
     links: str = "",
     faint: bool = False,
     chosen: Sequence[str] | None = None,
+    order: Sequence[str] = (),
     titles: Titles | None = None,
 ) -> list[Span]:
     """The whole row: ``lead`` and the sign at the left, then the gutter, the title, and the columns.
@@ -197,6 +218,7 @@ def bead_line(
         links: further prerequisites, shown if there is room.
         faint: shown only because of something under it.
         chosen: names of the columns to show; None where the width decides.
+        order: what the list is sorted by.
         titles: the titles of the list, to keep this one distinguishable.
     """
     sign = sign_of(bead, world)
@@ -204,7 +226,7 @@ def bead_line(
     left: list[Span] = [*lead, (sign.glyph, sign.ink), *gutter, (" ", "text")]
     used = width_of(left)
     right = _state(bead, world, width, chosen)
-    columns = [column.placed(*_CELLS[column.name](bead, world)) for column in bead_columns(width, chosen)]
+    columns = [column.placed(*_CELLS[column.name](bead, world)) for column in bead_columns(width, chosen, order)]
     right = _shortened(right, width - used - TITLE_CELLS - width_of(columns)) + columns
     whole = used + cell_len(title)
     if links and whole + width_of(right) + len(links) + 4 <= width:
@@ -244,6 +266,7 @@ class QueueRows(KeyedRows[ViewRow]):
         *,
         two_lines: bool = False,
         chosen: Sequence[str] | None = None,
+        order: Sequence[str] = (),
         last: RowSource | None = None,
     ) -> None:
         """Make the rows.
@@ -253,10 +276,11 @@ class QueueRows(KeyedRows[ViewRow]):
             world: what is known besides them.
             two_lines: the row under the cursor has a second line.
             chosen: names of the columns, None where the width decides.
+            order: what they are sorted by; its columns show.
             last: the previous rows, whose sorted titles are reused for the same view.
         """
         self.view = view
-        self._chosen = chosen
+        self._chosen, self._order = chosen, order
         # the same view has the same titles: they need not be sorted again
         if isinstance(last, QueueRows) and last.view is view:
             self._titles: Titles = last._titles
@@ -280,6 +304,9 @@ class QueueRows(KeyedRows[ViewRow]):
         if row.kind != "bead":
             return row.text
         return f"{clean_line(self._world.queue.beads[row.bead_id].title)} {row.bead_id}"
+
+    def heads(self, index: int) -> bool:
+        return self.rows[index].kind == "heading"
 
     def paint(self, index: int, width: int) -> Line:
         row = self.rows[index]
@@ -312,6 +339,7 @@ class QueueRows(KeyedRows[ViewRow]):
             links=links + (f" +{len(row.see) - 2}" if len(row.see) > 2 else ""),
             faint=row.context,
             chosen=None if self.view.kind == "lanes" and width < WIDE_ROW else self._chosen,
+            order=self._order,
             titles=self._titles,
         )
 

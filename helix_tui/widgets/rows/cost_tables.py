@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 from rich.cells import cell_len
 
 from helix_tui.core.ddx.attempts.attempt import format_sum
@@ -16,7 +15,7 @@ from helix_tui.core.insights.forecast import Failing
 from helix_tui.core.insights.report import Measure, ModelComparison, Report, Trial, key_of
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, cut, fit, spread, width_of
-from helix_tui.widgets.base.row_source import Column, RowSource, fitting
+from helix_tui.widgets.base.row_source import Column, RowSource, fitting, sorted_first
 from helix_tui.widgets.figures import BAR_LEGEND, CELLS, Look, look_of, share_bar
 
 NAME_CELLS = 34
@@ -237,14 +236,7 @@ def _name(row: Cell, dimensions: tuple[str, ...]) -> Line:
 def _columns(order: str, *, turned: bool) -> list[Column]:
     """The columns; the one by which the rows are sorted is marked, and stays when others are dropped."""
     by = ORDERS.get(order)
-    sorted_by = by.column or by.name if by is not None else ""
-    columns = list(BY_CELL)
-    for place, column in enumerate(columns):
-        if column.title == sorted_by:
-            title = f"{'▴' if turned else '▾'}{column.title}"
-            # rank -1: before all others, so that it is never dropped
-            columns[place] = replace(column, title=title, cells=max(column.cells, len(title)), rank=-1)
-    return columns
+    return sorted_first(BY_CELL, {by.column or by.name: "▴" if turned else "▾"} if by is not None else {})
 
 
 AT_LEAST = "≥ a part is unknown"

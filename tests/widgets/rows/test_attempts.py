@@ -135,7 +135,62 @@ async def test_silent_and_gone_are_told_apart_with_the_reason_in_words() -> None
         assert any("Land gate" in line and line.endswith("silent") for line in shown)
         assert any("its heartbeat is fresh, but it has done nothing for 12m" in line for line in shown)
         assert any("Land gate" in line and line.endswith("gone") for line in shown)
-        assert any("its process 77 is gone" in line for line in shown)
+        assert not any("its process 77 is gone" in line for line in shown)
+        rows.action_cursor_down()  # the row of a worker that is gone unfolds to the reason
+        await pilot.pause()
+        assert any("its process 77 is gone" in line for line in app.rows())
+
+
+MANY_RUNS = [
+    run(attempt_id=f"20260821T99999{number}-0000abcd", actions=(Action("Bash", f"make check-{number}"),))
+    for number in range(5)
+]
+
+
+@pytest.mark.parametrize(("width", "height", "pinned"), [(46, 30, 5), (46, 12, 2), (78, 10, 2), (120, 40, 5)])
+async def test_what_runs_stays_above_the_list_however_far_it_is_scrolled(width: int, height: int, pinned: int) -> None:
+    rows = AttemptList()
+    app = Host(rows)
+    async with app.run_test(size=(width, height)) as pilot:
+        rows.show_board(board([attempt(number) for number in range(1, 90)], *MANY_RUNS))
+        rows.action_last()
+        await pilot.pause()
+        shown = app.rows()
+        for number in range(pinned):
+            assert any(f"make check-{number}" in line and "sonnet" in line for line in shown)
+        assert sum("Land gate" in line and "4m" in line for line in shown) == pinned
+        assert any(f"and {5 - pinned} more" in line for line in shown) == (pinned < 5)
+        assert rows.selected_key in {attempt(89).attempt_id}
+        assert any("▌" in line for line in shown)
+        rows.action_first()
+        assert rows.selected_key == MANY_RUNS[0].key
+        # what has no room above is still a row of the list
+        for _ in range(4):
+            rows.action_cursor_down()
+        await pilot.pause()
+        assert rows.selected_key == MANY_RUNS[4].key
+        assert any("make check-4" in line for line in app.rows())
+
+
+async def test_a_run_that_begins_and_ends_moves_no_row_under_the_cursor_and_leaves_no_line_behind() -> None:
+    rows = AttemptList()
+    app = Host(rows)
+    ended = [attempt(number) for number in range(1, 60)]
+    async with app.run_test(size=(80, 16)) as pilot:
+        rows.show_board(board(ended))
+        for _ in range(30):
+            rows.action_cursor_down()
+        await pilot.pause()
+        key, place = rows.selected_key, next(y for y, line in enumerate(app.rows()) if "▌" in line)
+        rows.show_board(board(ended, *MANY_RUNS[:1]))
+        await pilot.pause()
+        assert rows.selected_key == key
+        assert next(y for y, line in enumerate(app.rows()) if "▌" in line) == place
+        assert any("make check-0" in line for line in app.rows()[:2])
+        rows.show_board(board(ended))
+        await pilot.pause()
+        assert rows.selected_key == key
+        assert not any("make check" in line for line in app.rows())
 
 
 async def test_a_new_attempt_moves_nothing_under_a_cursor_that_left_the_top() -> None:

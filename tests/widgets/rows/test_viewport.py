@@ -13,7 +13,10 @@ def viewports(draw: st.DrawFn) -> Viewport:
     rows = draw(st.integers(0, 60))
     cursor = draw(st.integers(-1, rows - 1)) if rows else -1
     more = draw(st.integers(0, 6)) if cursor >= 0 else 0
-    return Viewport(rows, draw(st.integers(0, 30)), cursor, more, draw(st.integers(-5, 90)))
+    height = draw(st.integers(0, 30))
+    pinned = draw(st.integers(0, min(rows, height // 2)))
+    more = more if cursor >= pinned else 0
+    return Viewport(rows, height, cursor, more, draw(st.integers(-5, 90)), pinned)
 
 
 def all_lines(view: Viewport) -> list[tuple[int, int]]:
@@ -26,7 +29,8 @@ def test_every_line_of_the_window_is_the_line_of_the_list(view: Viewport) -> Non
     lines = all_lines(view)
     assert view.lines == len(lines)
     for y in range(view.height):
-        expected = lines[view.top + y] if view.top + y < len(lines) else None
+        line = y if y < view.pinned else view.top + y
+        expected = lines[line] if line < len(lines) else None
         assert view.locate(y) == expected
     for row in range(view.rows):
         assert lines[view.line_of(row)] == (row, 0)
@@ -38,7 +42,7 @@ def test_revealing_shows_the_row_under_the_cursor_or_as_much_as_fits_of_its_begi
     assert 0 <= view.top <= max(0, view.lines - view.height)
     if view.cursor >= 0:
         shown = {view.locate(y) for y in range(view.height)}
-        assert {(view.cursor, part) for part in range(min(1 + view.more, view.height))} <= shown
+        assert {(view.cursor, part) for part in range(min(1 + view.more, view.height - view.pinned))} <= shown
 
 
 @given(viewports())
