@@ -89,7 +89,7 @@ def page_at(app: App[object], path: Path, line: int = 1) -> str:
     if not path.is_file():
         return f"{path.name} no longer exists"
     command = pager_command(path, line)
-    return _leave_for(app, command) if command is not None else "no pager found; set PAGER"
+    return leave_for(app, command) if command is not None else "no pager found; set PAGER"
 
 
 def page_text(app: App[object], text: str, suffix: str) -> str:
@@ -105,7 +105,7 @@ def open_at(app: App[object], path: Path, line: int) -> str:
     if not path.is_file():
         return f"{path.name} is not in the work tree"
     command = editor_command(path, line)
-    return _leave_for(app, command) if command is not None else "no editor found; set EDITOR"
+    return leave_for(app, command) if command is not None else "no editor found; set EDITOR"
 
 
 def open_first_change(screen: HelixScreen, attempt: Attempt | None) -> None:
@@ -135,16 +135,16 @@ def open_first_change(screen: HelixScreen, attempt: Attempt | None) -> None:
     screen.run_worker(work, thread=True, group="editor", exclusive=True)
 
 
-def _leave_for(app: App[object], command: Sequence[str]) -> str:
-    """Give the terminal to a program until it exits."""
+def leave_for(app: App[object], command: Sequence[str]) -> str:
+    """Give the terminal to a program until it exits; an error message if it fails."""
     try:
         with app.suspend():
-            run_editor(command)
+            code = run_editor(command)
     except SuspendNotSupported:
         return "no editor can run in this terminal"
     except OSError as error:
         return f"{command[0]} does not start: {error.strerror}"
-    return ""
+    return f"{command[0]} ended with {code}" if code else ""
 
 
 TMUX_SECONDS = 2.0

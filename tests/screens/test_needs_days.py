@@ -15,17 +15,16 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, Review
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import WriteGate, find_executable
-from helix_tui.core.editing.plan import Plan, WayBack
-from helix_tui.core.editing.steps import CommandStep
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.memory_store import open_memory
@@ -34,9 +33,10 @@ from helix_tui.core.memory.store.database import database_path
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.signals.questions import OpenQuestions, read_questions
 from helix_tui.core.supervision.stages.delegate import AgentChoice
+from helix_tui.core.supervision.stages.landing import Landing
 from helix_tui.screens.editing.choices import ChoiceSheet
 from helix_tui.screens.loop.screen import LoopScreen
-from helix_tui.screens.needs.actions import LandRequest, OpenRequest
+from helix_tui.screens.needs.actions import LandRequest, OpenRequest, kept_change
 from helix_tui.screens.needs.screen import NeedsScreen
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.journal_host import at_rest
@@ -310,61 +310,92 @@ async def test_each_thing_is_dealt_with_in_three_keys(days: Console, key: str, p
         assert isinstance(days.screen, NeedsScreen), days.rows()
 
 
-async def test_a_merge_that_conflicts_changes_nothing_and_says_where(days: Console) -> None:
+async def test_the_preview_of_a_landing_that_conflicts_promises_nothing_and_says_where(days: Console) -> None:
     async with days.run_test(size=SIZE) as pilot:
         await opened(days, pilot, "merge_conflict:k-conflict")
         await pilot.press("M")
         await at_rest(pilot)
+        assert days.sees("conflicts with main in shared.txt"), days.rows()
+        assert not days.sees("Undo with u")
         await pilot.press("enter")
-        days.change_runner.settle(5)
-        await at_rest(pilot)
-        assert days.sees("shared.txt"), days.rows()
-        assert git(days.root, "status", "--porcelain") == ""
-        await pilot.press("escape")
         await look(days, pilot)
+        assert git(days.root, "status", "--porcelain") == ""
         assert "merge_conflict:k-conflict" in keys(days)
 
 
-async def test_a_conflict_is_resolved_in_the_editor(days: Console, monkeypatch: pytest.MonkeyPatch) -> None:
-    editor = days.root.parent / "editor"
-    editor.write_text("#!/bin/sh\nprintf 'both\\n' > \"$1\"\n")
-    editor.chmod(0o755)
-    monkeypatch.setenv("EDITOR", str(editor))
+@pytest.fixture
+def resolving(days: Console, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Make $EDITOR one that runs a line of shell on the file."""
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setattr(type(days), "suspend", lambda app: nullcontext())
+
+    def by(line: str) -> None:
+        editor = days.root.parent / "editor"
+        editor.write_text(f"#!/bin/sh\n{line}\n")
+        editor.chmod(0o755)
+        monkeypatch.setenv("EDITOR", str(editor))
+
+    return by
+
+
+async def resolved(days: Console, pilot: Pilot[int], sees: str) -> None:
+    """``E`` on the conflict, until the screen shows something."""
+    await opened(days, pilot, "merge_conflict:k-conflict")
+    await pilot.press("E")
+    for _ in range(100):
+        await pilot.pause(0.02)
+        await at_rest(pilot)
+        if days.sees(sees):
+            return
+    raise AssertionError(days.rows())
+
+
+async def test_a_conflict_is_resolved_in_the_editor(days: Console, resolving: Callable[[str], None]) -> None:
+    resolving("printf 'both\\n' > \"$1\"")
+    before = git(days.root, "rev-parse", "HEAD")
     async with days.run_test(size=SIZE) as pilot:
-        await opened(days, pilot, "merge_conflict:k-conflict")
-        await pilot.press("E")
-        for _ in range(100):
-            await pilot.pause(0.02)
-            await at_rest(pilot)
-            if days.sees("ddx bead close k-conflict"):
-                break
+        await resolved(days, pilot, "ddx bead close k-conflict")
+        assert git(days.root, "rev-parse", "HEAD") == before, "nothing reaches git before enter"
+        assert days.sees("git merge --no-ff"), "the preview shows the merge and the closing"
+        assert days.sees(f"git reset --keep {before[:12]}"), "and all that undo would do"
         await pilot.press("enter")
         await look(days, pilot)
         assert "merge_conflict:k-conflict" not in keys(days)
-    assert (days.root / "shared.txt").read_text() == "both\n"
-    assert "Land refs/ddx" in git(days.root, "log", "-1", "--format=%s")
+        assert (days.root / "shared.txt").read_text() == "both\n"
+        assert "Land refs/ddx" in git(days.root, "log", "-1", "--format=%s")
+        await pilot.press("u")
+        await at_rest(pilot)
+        await pilot.press("enter")
+        await look(days, pilot)
+        assert "merge_conflict:k-conflict" in keys(days)
+        assert git(days.root, "rev-parse", "HEAD") == before
+
+
+async def test_leaving_the_preview_of_a_resolution_changes_nothing_and_keeps_the_edits(
+    days: Console, resolving: Callable[[str], None], tmp_path: Path
+) -> None:
+    resolving("printf 'both\\n' > \"$1\"")
+    objects = git(days.root, "count-objects", "-v")
+    async with days.run_test(size=SIZE) as pilot:
+        await resolved(days, pilot, "ddx bead close k-conflict")
+        await pilot.press("escape")
+        await look(days, pilot)
+        assert "merge_conflict:k-conflict" in keys(days)
+        assert days.snapshot.journal.entries == ()
+    assert git(days.root, "count-objects", "-v") == objects
+    assert git(days.root, "status", "--porcelain") == ""
+    assert _put_aside(tmp_path) == ["both\n"]
 
 
 async def test_an_unfinished_resolution_changes_nothing_and_keeps_the_edits(
-    days: Console, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    days: Console, resolving: Callable[[str], None], tmp_path: Path
 ) -> None:
-    editor = days.root.parent / "editor"
-    editor.write_text("#!/bin/sh\nprintf 'half done\\n' >> \"$1\"\n")
-    editor.chmod(0o755)
-    monkeypatch.setenv("EDITOR", str(editor))
-    monkeypatch.delenv("VISUAL", raising=False)
-    monkeypatch.setattr(type(days), "suspend", lambda app: nullcontext())
+    resolving("printf 'half done\\n' >> \"$1\"")
     async with days.run_test(size=SIZE) as pilot:
-        await opened(days, pilot, "merge_conflict:k-conflict")
-        await pilot.press("E")
-        for _ in range(100):
-            await pilot.pause(0.02)
-            await at_rest(pilot)
-            if _put_aside(tmp_path):
-                break
-        await at_rest(pilot)
+        await resolved(days, pilot, "still has conflict markers in shared.txt")
+        assert days.sees("helix-merge-"), days.rows()
+        await pilot.press("escape")
+        await look(days, pilot)
         assert "merge_conflict:k-conflict" in keys(days)
     assert git(days.root, "status", "--porcelain") == ""
     assert (days.root / "shared.txt").read_text() == "ours\n"
@@ -617,21 +648,33 @@ async def test_what_is_assigned_says_to_whom_and_is_found_by_it(days: Console) -
         assert [row.needs[0].key for row in _rows_of(days) if row.kind == "need"] == ["proposed:p-20"]
 
 
-async def test_several_kept_changes_land_one_after_the_other(days: Console) -> None:
+async def test_of_several_kept_changes_those_that_can_land_and_one_undo_takes_them_back(days: Console) -> None:
+    before = git(days.root, "rev-parse", "HEAD")
+    marked = {"kept_aside:k-land", "failing_check:k-check", "merge_conflict:k-conflict"}
     async with days.run_test(size=SIZE) as pilot:
         await opened(days, pilot, "kept_aside:k-land")
         screen = days.screen
         assert isinstance(screen, NeedsScreen)
-        screen.mark(frozenset({"kept_aside:k-land", "failing_check:k-check"}))
+        screen.mark(frozenset(marked))
         await pilot.press("M")
         await at_rest(pilot)
         assert days.sees("git merge --no-ff"), days.rows()
-        assert git(days.root, "log", "--oneline").count("Land refs/ddx") == 0, "only shown so far"
+        assert days.sees("land 2 of 3 kept changes")
+        assert days.sees("conflicts with main in shared.txt")
+        assert git(days.root, "rev-parse", "HEAD") == before, "only shown so far"
         await pilot.press("enter")
         await look(days, pilot)
-        assert not {"kept_aside:k-land", "failing_check:k-check"} & set(keys(days))
+        assert marked & set(keys(days)) == {"merge_conflict:k-conflict"}
         assert git(days.root, "log", "--oneline").count("Land refs/ddx") == 2
         assert (days.root / "k-land.txt").read_text() == "landed\n"
+        assert len(days.snapshot.journal.entries) == 1
+        await pilot.press("u")
+        await at_rest(pilot)
+        assert days.sees("2 reopened again"), days.rows()
+        await pilot.press("enter")
+        await look(days, pilot)
+        assert marked <= set(keys(days))
+        assert git(days.root, "rev-parse", "HEAD") == before
 
 
 @pytest.mark.parametrize("held", ["", "a commit since", "another branch", "a change not committed"])
@@ -712,19 +755,13 @@ def _rows_of(app: Console) -> list[Any]:
     return list(app.screen._rows.values())
 
 
-@pytest.mark.parametrize("lost", [(), ("k-1 was proposed, and no command parks a bead again",)])
-def test_a_landing_says_what_review_refused_and_promises_no_undo_that_there_is_not(lost: tuple[str, ...]) -> None:
-    class Planner:
-        def plan(self, operations: object) -> Plan:
-            return Plan("close", "close", steps=(CommandStep(("bead", "close", "k-1")),), back=WayBack(lost=lost))
-
-    refused = Attempt("a", "k-1", status="repair-cycle-exhausted", review=Review("BLOCK", "one word too many"))
-    need = Need("kept_aside", "k-1", "", 0)
-    for attempt in (refused, Attempt("a", "k-1", status="preserved_needs_review")):
-        notes = " ".join(LandRequest((need,), (attempt,)).plan(cast("Any", Planner()), cast("Any", None)).notes)
-        assert ("review refused this change of k-1 (BLOCK: one word too many)" in notes) == (attempt is refused)
-        assert ("undo reopens the bead" in notes) == (not lost)
-        assert ("git revert -m 1" in notes) == bool(lost)
+def test_a_landing_says_what_review_refused(days: Console) -> None:
+    attempt = Attempt("a", "k-land", status="repair-cycle-exhausted", review=Review("BLOCK", "one word too many"))
+    attempt = replace(attempt, preserve_ref=f"refs/ddx/iterations/k-land/{ATTEMPTS['k-land']}")
+    change = kept_change(Need("refused", "k-land", "", 0), attempt)
+    curator = Curator(find_project(days.root), lambda era: find_executable(find_project(days.root), None, era=era))
+    notes = LandRequest(Landing((change,))).plan(curator, curator.look()).notes
+    assert notes[0] == "review refused this change of k-land (BLOCK: one word too many)"
 
 
 def test_opening_a_parked_bead_says_what_a_worker_would_land_of_it(days: Console) -> None:

@@ -27,7 +27,7 @@ from helix_tui.core.editing.execute.reconciliation import with_real_ids
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.operations import Operation, SetFields
 from helix_tui.core.editing.plan import Plan, plan, values_before
-from helix_tui.core.editing.preview import Consequences, foresee
+from helix_tui.core.editing.preview import MAX_PLACES, Consequences, foresee
 from helix_tui.core.editing.steps import CommandStep, Conflict, Edits, Overlay, PlanBuilder
 from helix_tui.core.editing.undo import NotUndoable, Unreadable
 from helix_tui.core.ground.errors import HelixError
@@ -308,12 +308,14 @@ def edits_of(steps: Iterable[CommandStep]) -> Edits:
     return merged
 
 
-def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
+def consequence_lines(call: Call, follows: Consequences, *, again: bool = False) -> Iterator[str]:
     """What would follow, in lines for people, the changed beads first."""
-    for place in follows.places[:MAX_NAMED]:
+    if len(follows.places) > 1:
+        yield call.paint(follows.totals(again=again), "bold")
+    for place in follows.places[:MAX_PLACES]:
         yield call.paint(f"{clean_line(place.bead_id, 80)}: {place}", "bold")
-    if len(follows.places) > MAX_NAMED:
-        yield f"and {counted(len(follows.places) - MAX_NAMED, 'more bead')}"
+    if len(follows.places) > MAX_PLACES:
+        yield f"and {counted(len(follows.places) - MAX_PLACES, 'more bead')}"
     for word, ids, role in (
         ("would become ready", follows.newly_ready, "success"),
         ("would no longer be ready", follows.newly_blocked, "waiting"),

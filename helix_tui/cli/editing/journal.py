@@ -203,7 +203,7 @@ def _foretell(call: Call, curator: Curator) -> int:
     for note in notes:
         call.print(f"note: {note}")
     if undo_plan.steps:
-        for line in consequence_lines(call, follows):
+        for line in consequence_lines(call, follows, again=True):
             call.print(line)
     if not undo_plan.turns:
         call.print(_NOTHING[call.command])

@@ -251,6 +251,21 @@ class CloseBead(Operation, frozen=True, tag="close"):
         add_close(writing, bead_id)
 
 
+class CloseWithCommit(Operation, frozen=True, tag="close-with-commit"):
+    """Close a bead with the commit that did its work."""
+
+    commit: str = ""
+
+    @property
+    def saying(self) -> str:
+        return "close {} with its commit"
+
+    def plan(self, writing: PlanBuilder) -> None:
+        must_exist(writing.overlay, self.bead_id)
+        writing.update(self.bead_id, {CLOSING_COMMIT: self.commit})
+        CloseBead(self.bead_id).plan(writing)
+
+
 def add_close(writing: PlanBuilder, bead_id: str) -> None:
     """Append the command that closes a bead, with what ddx will close after it."""
     overlay = writing.overlay

@@ -16,6 +16,7 @@ from helix_tui.core.editing.lifecycle import (
     CancelBead,
     ClaimBead,
     CloseBead,
+    CloseWithCommit,
     CreateBead,
     ReleaseBead,
     ReopenBead,
@@ -30,6 +31,7 @@ __all__ = [
     "ClaimBead",
     "ClearFields",
     "CloseBead",
+    "CloseWithCommit",
     "CreateBead",
     "DropChange",
     "Operation",
@@ -52,6 +54,7 @@ Recorded = (
     | ClaimBead
     | ClearFields
     | CloseBead
+    | CloseWithCommit
     | CreateBead
     | DropChange
     | ReleaseBead

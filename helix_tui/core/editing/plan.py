@@ -66,6 +66,8 @@ class WayBack(Struct, frozen=True):
     """What no command restores, as sentences; any of these prevents an undo."""
     traces: tuple[str, ...] = ()
     """What stays behind although the values are restored, as sentences."""
+    last: str = ""
+    """The command of git that follows, as one would type it; or empty."""
 
 
 class _Findings(Struct):
@@ -336,6 +338,8 @@ class Plan(Struct, frozen=True):
     """The journal entry that it undoes or redoes; else empty."""
     rewrites: tuple[Rewrite, ...] = ()
     """What its first write would do to rows that no command names."""
+    first: tuple[str, ...] = ()
+    """The commands of git that run before, as one would type them."""
 
     @property
     def commands(self) -> tuple[tuple[str, ...], ...]:
@@ -345,12 +349,13 @@ class Plan(Struct, frozen=True):
     @property
     def lines(self) -> tuple[str, ...]:
         """The commands as one would type them."""
-        return tuple(shlex.join(words) for words in self.commands)
+        return (*self.first, *map(shlex.join, self.commands))
 
     @property
     def way_back(self) -> tuple[str, ...]:
         """The commands that would undo it, as one would type them, as far as known."""
-        return tuple(shlex.join(("ddx", *step.args)) for step in self.back.steps)
+        lines = tuple(shlex.join(("ddx", *step.args)) for step in self.back.steps)
+        return (*lines, self.back.last) if self.back.last else lines
 
     @property
     def touched(self) -> dict[str, tuple[str, ...]]:

@@ -10,6 +10,7 @@ with the same result.
 from __future__ import annotations
 
 from bisect import insort
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
@@ -88,6 +89,9 @@ def _where(place: int | None, state: str, ready: int) -> str:
 SHOWN = 10
 """How many of the next beads are listed."""
 
+MAX_PLACES = 3
+"""How many changed beads are listed below the totals of a larger change."""
+
 _TAKEN = frozenset({"claimed", "running"})
 
 
@@ -122,6 +126,19 @@ class Consequences(Struct, frozen=True):
     """The edited beads with their places in the pick order, now and then."""
     others_keep_order: bool = True
     """Whether all other beads that are ready before and after keep their order."""
+    effects: Mapping[str, int] = {}
+    """What happens to the edited beads, in a word, and to how many of them."""
+
+    def totals(self, *, again: bool = False) -> str:
+        """A change of several beads in figures.
+
+        Args:
+            again: it restores an earlier state.
+        """
+        gained, lost = len(self.newly_ready), len(self.newly_blocked)
+        parts = [f"{count:,} {effect}{' again' if again else ''}" for effect, count in self.effects.items()]
+        parts.append(f"{gained:,} {'becomes' if gained == 1 else 'become'} ready")
+        return ", ".join((*parts, f"{lost:,} no longer ready") if lost else parts)
 
     def __bool__(self) -> bool:
         moved = any(place.was != place.will for place in self.places) or not self.others_keep_order
@@ -181,7 +198,23 @@ def foresee(queue: Queue, steps: Iterable[CommandStep]) -> Consequences:
         ready=(len(queue.ready), len(then.ready)),
         places=places(queue, then, edited),
         others_keep_order=others_keep_order(queue, then, edited),
+        effects=Counter(_effect(overlay, bead_id) for bead_id in edited),
     )
+
+
+def _effect(overlay: Overlay, bead_id: str) -> str:
+    """What planned changes do to a bead, in a word."""
+    bead, fields = overlay.queue.beads.get(bead_id), overlay.edits.get(bead_id, {})
+    status = overlay.status(bead_id)
+    if bead is None:
+        return "created"
+    if status != bead.status and TERMINAL & {status, bead.status}:
+        return status if status in TERMINAL else "reopened"
+    if bead_id in overlay.leases or "owner" in fields:
+        return "claimed" if overlay.leases.get(bead_id) or fields.get("owner") else "released"
+    if "execution-eligible" in fields:
+        return "kept from workers" if fields["execution-eligible"] is False else "open to workers"
+    return "changed"
 
 
 class PlannedQueue(Queue):

@@ -18,7 +18,7 @@ from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.execute.curator import Result
 from helix_tui.core.editing.execute.gate import WritesForbidden
 from helix_tui.core.editing.plan import Plan
-from helix_tui.core.editing.preview import Consequences
+from helix_tui.core.editing.preview import MAX_PLACES, Consequences
 from helix_tui.core.editing.steps import Conflict, Difference, PlanChanged, shown
 from helix_tui.core.editing.undo import NotUndoable
 from helix_tui.core.ground.errors import HelixError
@@ -53,13 +53,14 @@ def render_outlook(page: Page, outlook: Preview, already: str = "") -> None:
         page.paragraph([("Nothing to do: ", "muted"), (said, "text")])
         return
     for refusal in plan.refusals[:MAX_NAMED]:
-        page.paragraph([("✗ ", "error bold"), (clean_line(refusal.why, 600), "error")], 2)
+        why = with_titles(refusal.why, outlook.queue_state.queue.beads)
+        page.paragraph([("✗ ", "error bold"), (clean_line(why, 600), "error")], 2)
     if len(plan.refusals) > MAX_NAMED:
         page.paragraph([(f"✗ and {len(plan.refusals) - MAX_NAMED:,} more", "error")])
     if not plan.steps:
         return
     # the changed beads first, then the commands, what follows, and how to undo it
-    _places(page, outlook.follows, outlook.queue_state.queue)
+    _places(page, outlook.follows, outlook.queue_state.queue, again=plan.kind in ("undo", "redo"))
     render_commands(page, plan)
     for note in plan.notes:
         page.paragraph([("◆ ", "attention"), (clean_line(note, 600), "text")], 2)
@@ -110,16 +111,18 @@ def render_follows(page: Page, follows: Consequences, queue: Queue) -> None:
         _next(page, follows, queue)
 
 
-def _places(page: Page, follows: Consequences, queue: Queue) -> None:
-    """Write the place of the changed beads in the pick order, now and afterwards."""
+def _places(page: Page, follows: Consequences, queue: Queue, *, again: bool) -> None:
+    """Write the totals, then the place of the changed beads in the pick order, now and afterwards."""
     alone = len(follows.places) == 1
-    for place in follows.places[:MAX_NAMED]:
+    if not alone:
+        page.paragraph([(follows.totals(again=again), "text bold")])
+    for place in follows.places[:MAX_PLACES]:
         title = _title(place.bead_id, queue)
         lead: Span = ("this bead  " if alone else "", "muted")
         page.line([lead, title], _ident(page, place.bead_id))
-        page.paragraph([("  ", "muted"), (str(place), "text bold")], 2)
-    if len(follows.places) > MAX_NAMED:
-        page.line([(f"and {counted(len(follows.places) - MAX_NAMED, 'more bead')}", "muted")])
+        page.paragraph([("  ", "muted"), (str(place), "text bold" if alone else "muted")], 2)
+    if len(follows.places) > MAX_PLACES:
+        page.line([(f"and {counted(len(follows.places) - MAX_PLACES, 'more bead')}", "muted")])
 
 
 def _beads(page: Page, word: str, ink: str, ids: Sequence[str], queue: Queue) -> None:
@@ -163,17 +166,14 @@ def render_way_back(page: Page, plan: Plan) -> None:
         lost = clean_line("; ".join(plan.back.lost), 400)
         page.paragraph([("Cannot be undone: ", "attention bold"), (lost, "attention")], 2)
     else:
-        page.paragraph([(f"Undo with u{rendered_way_back(plan)}", "muted")], 2)
+        lines = plan.way_back
+        if len(lines) > WHOLE // 2:
+            lines = (*lines[:2], f"… {counted(len(lines) - WHOLE // 2, 'more command')}", lines[-1])
+        page.paragraph([(": ".join(("Undo with u", *lines[:1])), "muted")], 2)
+        for line in lines[1:]:
+            page.paragraph([(f"             {clean_line(line, 600)}", "muted")], 13)
         for trace in plan.back.traces[:MAX_NAMED]:
             page.paragraph([(f"  {clean_line(trace, 300)}", "muted")], 2)
-
-
-def rendered_way_back(plan: Plan) -> str:
-    """The commands that would undo it, as the end of a sentence."""
-    lines = plan.way_back
-    if len(lines) == 1:
-        return f": {clean_line(lines[0], 600)}"
-    return f": {counted(len(lines), 'command')}, first {clean_line(lines[0], 600)}" if lines else ""
 
 
 def render_differences(page: Page, found: Iterable[Difference], mine: str = "expected") -> None:
@@ -252,7 +252,8 @@ def _all_well(done: Result) -> str:
             some = ", ".join(short_id(clean_line(bead_id, 60)) for bead_id in ids[:3])
             parts.append(f"{word}: {some}{f' and {len(ids) - 3:,} more' if len(ids) > 3 else ''}")
     if done.plan.refusals:
-        parts.append(f"{len(done.plan.refusals):,} left out")
+        made = len({bead_id for step in done.plan.steps for bead_id in step.edits})
+        parts.append(f"{made:,} of {made + len(done.plan.refusals):,} done")
     entry = done.entry
     if entry is not None and entry.plain:
         parts.append("u undoes it" if entry.undoable else "cannot be undone")
@@ -335,18 +336,19 @@ class HalfWaySheet(Sheet):
 
     def write(self, page: Page) -> None:
         """The error, then each command with its result."""
-        done, steps = self.done, self.done.plan.steps
+        done = self.done
         if done.error is not None:
             render_ddx_error(page, done.error, advise=not done.made_anyway)
         for problem in (*done.problems, *done.warnings):
             page.paragraph([("◆ ", "attention bold"), (clean_line(problem, 600), "text")], 2)
         page.paragraph([(self._state(), "text bold")])
-        page.caption("command by command", f"{done.ran:,} of {len(steps):,} ran")
+        ran = done.ran + len(done.plan.first)
+        page.caption("command by command", f"{ran:,} of {len(done.plan.lines):,} ran")
         for number, line in enumerate(done.plan.lines):
-            if number < done.ran:
+            if number < ran:
                 sign, word, ink = "✓", "ran", "success"
             # a change stopped on request has no failed command
-            elif number == done.ran and done.error is not None and done.error.message != _STOPPED:
+            elif number == ran and done.error is not None and done.error.message != _STOPPED:
                 sign, word, ink = "✗", "failed", "error"
             else:
                 sign, word, ink = "○", "not run", "muted"

@@ -14,11 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
-from textual.app import SuspendNotSupported
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
@@ -33,21 +32,10 @@ from helix_tui.core.supervision.decide.needs import Need, Snooze
 from helix_tui.core.supervision.signals.focus import plan_undecided, undecided
 from helix_tui.core.supervision.signals.questions import Kept, OpenQuestions, answering, deciding
 from helix_tui.core.supervision.stages.build import lands_words, refusal
-from helix_tui.core.supervision.stages.commit import closing
 from helix_tui.core.supervision.stages.delegate import AgentChoice
-from helix_tui.core.supervision.stages.landing import (
-    MERGE_COMMIT,
-    MergeOutcome,
-    call_off,
-    end_resolving,
-    kept_ref,
-    merge_kept,
-    merge_words,
-)
+from helix_tui.core.supervision.stages.landing import KeptChange, Landing, kept_ref
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet, whom
-from helix_tui.screens.editing.forms import NoEditor, editor_words
 from helix_tui.screens.editing.requests import ChangeRequest, OperationsRequest, carry_through, kept_changes
-from helix_tui.screens.external_editor import run_editor
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.figures import CHECK_SIGNS
 from helix_tui.widgets.text.page import Page
@@ -57,7 +45,7 @@ if TYPE_CHECKING:
     from helix_tui.core.ground.project import Project
     from helix_tui.core.memory.changes import MemoryChanges
     from helix_tui.core.memory.memory_store import MemoryStore
-    from helix_tui.screens.base import Console, HelixScreen
+    from helix_tui.screens.base import Console
 
 MAX_MODELS = 8
 
@@ -195,64 +183,7 @@ def retry_sheet(console: Console, needs: Sequence[Need], attempts: Iterable[Atte
     return ChoiceSheet(f"which model retries {whom([beads[each] for each in ids if each in beads])}?", choices, about)
 
 
-# --- a merge with conflicts -------------------------------------------------------------------------------
-
-
-class Resolving:
-    """Merge a kept change, with conflicts resolved in the editor: git in a thread, the editor in the terminal."""
-
-    def __init__(self, screen: HelixScreen, need: Need, attempt: Attempt | None, made: Callable[[str], object]) -> None:
-        """``made`` is called with the merge commit, if one was made."""
-        self._screen, self._need, self._attempt, self._made = screen, need, attempt, made
-        self._root = screen.console.snapshot.project.root
-
-    def begin(self) -> None:
-        """Merge; on conflicts, open the editor."""
-        try:
-            words = editor_words(os.environ)
-        except NoEditor as error:
-            self._say(str(error))
-            return
-        self._in_thread(
-            # git runs in a thread, the editor in the terminal: meanwhile the merge is unfinished in the work tree
-            lambda: merge_kept(self._root, self._need.bead_id, kept_ref(self._attempt), keep_conflict=True),
-            lambda merged: self._edit(words, merged) if merged.conflicts else self._made(merged.sha),
-        )
-
-    def _edit(self, words: Sequence[str], merged: MergeOutcome) -> None:
-        files = [os.fspath(path) for path in merged.conflicts]
-        problem = ""
-        try:
-            with self._screen.app.suspend():
-                code = run_editor([*words, *files])
-            problem = f"the editor ended with {code}" if code else ""
-        except SuspendNotSupported:
-            problem = "no editor can run in this terminal"
-        except OSError as error:
-            problem = clean_line(str(error), 200)
-        # an unresolved merge is aborted: the work tree must not stay half merged
-        if problem:
-            said = f"{problem}: the merge was aborted"
-            self._in_thread(lambda: call_off(self._root), lambda _: self._say(said))
-        else:
-            self._in_thread(lambda: end_resolving(self._root, merged.conflicts), self._made)
-
-    def _in_thread(self, work: Callable[[], Any], done: Callable[[Any], object]) -> None:
-        call = self._screen.app.call_from_thread
-
-        def do() -> None:
-            try:
-                found = work()
-            except (OperationRefused, OSError) as error:
-                call(self._say, str(error))
-                return
-            call(done, found)
-
-        self._screen.run_worker(do, thread=True, group="resolve")
-
-    def _say(self, text: str) -> None:
-        self._screen.console.say(clean_line(text, 400), "warning")
-
+# --- changes of the queue -----------------------------------------------------------------------------------
 
 ANSWER = "answer"
 """Kind of a journal entry that holds an answer; its title names the question."""
@@ -310,43 +241,31 @@ class AnswerRequest(ChangeRequest):
 class LandRequest(ChangeRequest):
     """Merge kept changes into the branch, one after the other, and close their beads."""
 
-    needs: tuple[Need, ...]
-    attempts: tuple[Attempt, ...]
+    landing: Landing
 
     @property
     def title(self) -> str:
-        one = f"land the kept change of {clean_line(self.needs[0].bead_id, 60)}"
-        return one if len(self.needs) == 1 else f"land {len(self.needs):,} kept changes"
+        return self.landing.title(len(self.landing.changes))
 
     @property
     def beads(self) -> tuple[str, ...]:
-        return tuple(need.bead_id for need in self.needs)
+        return tuple(change.bead_id for change in self.landing.changes)
+
+    @property
+    def draft_file(self) -> str:
+        resolutions = (change.resolution for change in self.landing.changes)
+        return next((os.fspath(each.folder) for each in resolutions if each is not None), "")
 
     def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
-        made = curator.plan([each for bead_id in self.beads for each in closing(bead_id, MERGE_COMMIT)])
-        first = [
-            f"before that, in the work tree: {shlex.join(('git', *merge_words(bead_id, kept_ref(attempt))))}"
-            for bead_id, attempt in zip(self.beads, self.attempts, strict=True)
-        ]
-        after = "a merge that conflicts is aborted and nothing changes; "
-        if made.undoable:
-            after += "undo reopens the bead, and removes the merge from the branch as long as nothing else contains it"
-        else:
-            after += "once it has landed, `git revert -m 1` of the merge removes its changes from the branch"
-        refused = [words for attempt in self.attempts if (words := refusal(attempt))]
-        return replace(made, kind="land", title=self.title, notes=(*refused, *first, *made.notes, after))
+        return self.landing.plan(curator, queue_state)
 
-    def run(self, curator: Curator, shown: Plan) -> Result | None:
-        done: Result | None = None
-        for need, attempt in zip(self.needs, self.attempts, strict=True):
-            # git does the merge, before any command that passes the gate by itself
-            curator.gate.check()
-            sha = merge_kept(curator.project.root, need.bead_id, kept_ref(attempt)).sha
-            done = close_landed(curator, need, sha)
-            # what has landed stays; the others have not been touched
-            if done.error is not None:
-                break
-        return done
+    def run(self, curator: Curator, shown: Plan) -> Result:
+        return self.landing.run(curator, shown)
+
+
+def kept_change(need: Need, attempt: Attempt) -> KeptChange:
+    """The kept change of an attempt, as a person lands it."""
+    return KeptChange(need.bead_id, kept_ref(attempt), need.question_id, refusal(attempt))
 
 
 @dataclass(frozen=True)
@@ -358,36 +277,6 @@ class OpenRequest(OperationsRequest):
     def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
         made = super().plan(curator, queue_state)
         return replace(made, notes=(*map(lands_words, self.kept), *made.notes))
-
-
-def close_landed(curator: Curator, need: Need, sha: str) -> Result:
-    """Close the bead of a change that has just been merged, and answer the question about it."""
-    done = curator.run(closing(need.bead_id, sha), title=f"land the kept change of {need.bead_id} as {sha[:12]}")
-    if need.question_id and done.error is None:
-        OpenQuestions(curator.project, curator.gate).answer(need.question_id, f"landed by hand as {sha[:12]}")
-    return done
-
-
-@dataclass(frozen=True)
-class ResolvedRequest(ChangeRequest):
-    """Close the bead of a merge that was resolved by hand."""
-
-    need: Need
-    sha: str
-
-    @property
-    def title(self) -> str:
-        return f"close {clean_line(self.need.bead_id, 60)} with {self.sha[:12]}"
-
-    @property
-    def beads(self) -> tuple[str, ...]:
-        return (self.need.bead_id,)
-
-    def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
-        return curator.plan(closing(self.need.bead_id, self.sha), title=self.title)
-
-    def run(self, curator: Curator, shown: Plan) -> Result:
-        return close_landed(curator, self.need, self.sha)
 
 
 MAX_DIFF_LINES = 400

@@ -6,8 +6,10 @@ heading; a change to the queue is previewed, journalled, and undone with ``u``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
@@ -30,18 +32,18 @@ from helix_tui.core.supervision.decide.need_view import (
 )
 from helix_tui.core.supervision.decide.needs import Need, conflict_ref
 from helix_tui.core.supervision.signals.questions import MAX_QUESTION, Kept
-from helix_tui.core.supervision.stages.landing import kept_ref
+from helix_tui.core.supervision.stages.landing import KeptChange, Landing, kept_ref, resolve
 from helix_tui.keymap import BY_ID, bindings, names, shown
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
+from helix_tui.screens.editing.forms import editor_words
 from helix_tui.screens.editing.requests import drift_hold, kept_changes, recovery, request_for, upkeep
-from helix_tui.screens.external_editor import open_first_change
+from helix_tui.screens.external_editor import leave_for, open_first_change
 from helix_tui.screens.needs import actions
 from helix_tui.screens.needs.actions import (
     AnswerRequest,
     LandRequest,
     OpenRequest,
     QuestionSheet,
-    ResolvedRequest,
     answer_choices,
 )
 from helix_tui.screens.needs.need_list import KEYS, NeedList, title_of
@@ -198,9 +200,12 @@ class NeedsScreen(NeedList):
         self._land(self._able("land"))
 
     def _land(self, needs: Sequence[Need]) -> None:
-        made = [(need, attempt) for need in needs if (attempt := self._attempt(need)) is not None]
-        if made:
-            self.look_ahead(LandRequest(tuple(need for need, _ in made), tuple(each for _, each in made)))
+        pairs = [(need, attempt) for need in needs if (attempt := self._attempt(need)) is not None]
+        if pairs:
+            self._preview_landing(*(actions.kept_change(need, attempt) for need, attempt in pairs))
+
+    def _preview_landing(self, *changes: KeptChange) -> None:
+        self.look_ahead(LandRequest(Landing(changes)))
 
     def action_depend(self) -> None:
         """Remove the dependencies that never resolve; on other rows pick one."""
@@ -224,11 +229,31 @@ class NeedsScreen(NeedList):
     def action_edit(self) -> None:
         """Resolve a merge in the editor; on other rows edit the bead."""
         need = self.need
-        if need is None or self.marked or "resolve" not in {each.id for each in self._actions(need)}:
+        attempt = self._attempt(need) if need is not None else None
+        if need is None or attempt is None or self.marked or "resolve" not in {each.id for each in self._actions(need)}:
             super().action_edit()
         elif self.may_change():
-            made = lambda sha: self.look_ahead(ResolvedRequest(need, sha)) if sha else None  # noqa: E731
-            actions.Resolving(self, need, self._attempt(need), made).begin()
+            change, root = actions.kept_change(need, attempt), self.console.snapshot.project.root
+            self.run_worker(partial(self._resolve, root, change), thread=True, group="resolve", exclusive=True)
+
+    def _resolve(self, root: Path, change: KeptChange) -> None:
+        """Find the conflicts of a change, in a thread: git may take a while."""
+        try:
+            words, resolved = editor_words(os.environ), resolve(root, change)
+        except (HelixError, OSError) as error:
+            self.app.call_from_thread(self.console.say, clean_line(str(error), 400), "warning")
+            return
+        self.app.call_from_thread(self._resolve_by_hand, words, resolved)
+
+    def _resolve_by_hand(self, words: Sequence[str], change: KeptChange) -> None:
+        """Open the conflicts in the editor, then preview the landing with what was edited."""
+        resolution = change.resolution
+        files = [os.fspath(resolution.folder / name) for name in resolution.files] if resolution is not None else []
+        problem = leave_for(self.app, [*words, *files]) if files else ""
+        if problem:
+            self.console.say(f"{problem}: nothing was changed", "warning")
+        else:
+            self._preview_landing(change)
 
     def action_snooze(self) -> None:
         """Snooze the chosen needs; bring snoozed ones back."""

@@ -70,6 +70,7 @@ from helix_tui.core.editing.steps import (
     preconditions,
 )
 from helix_tui.core.editing.undo import NotUndoable, UndoPlan, Unreadable, operations_of, plan_undo
+from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
@@ -255,6 +256,7 @@ class Curator:
         *,
         shown: Plan | None = None,
         again: bool = False,
+        first: Callable[[QueueState], Plan] | None = None,
     ) -> Result:
         """Run steps as one change, planned by a callable on the current queue.
 
@@ -262,6 +264,8 @@ class Curator:
             shown: the confirmed plan: exactly its commands run if their rows are unchanged; else nothing is done.
             again: the steps depend on more than rows (a process, a lease): they are planned again and must equal the
                 confirmed ones.
+            first: work outside the tracker that the steps depend on, such as a merge: done once the change is in the
+                journal, it returns the plan that can run then. If it fails, nothing runs.
 
         Raises:
             Conflict: the confirmed plan is out of date.
@@ -274,7 +278,8 @@ class Curator:
                     raise PlanChanged(moved)
                 if again:
                     require_same_plan(self._planned(kind, title, make, queue_state), shown, queue_state.queue)
-            return self._execute(shown or self._planned(kind, title, make, queue_state), queue_state, lock)
+            made = shown or self._planned(kind, title, make, queue_state)
+            return self._execute(made, queue_state, lock, first=first)
 
     def run_as_written(self, args: Sequence[str], *, timeout: float, cap: int) -> Finished:
         """Run a command given by the user; its changes in the tracker are journalled afterwards.
@@ -464,6 +469,7 @@ class Curator:
         operations: Sequence[Operation] = (),
         kind: str = "",
         of: str = "",
+        first: Callable[[QueueState], Plan] | None = None,
     ) -> Result:
         if not made.steps:
             return Result(made)
@@ -482,6 +488,12 @@ class Curator:
             rewrites=rewrites,
         )
         self._warnings = []
+        if first is not None:
+            try:
+                made = first(queue_state)
+            except HelixError as failure:
+                self._finish(entry_id, SettledChange("failed"), error=failure.message)
+                raise
         done = self._run_steps(made.steps, queue_state, lock)
         ids, error = done.ids, done.error
         after = self.look()

@@ -273,7 +273,7 @@ def _commit_words(root: Path, subject: str, staged: bool) -> tuple[str, ...]:
 
 def closing(bead_id: str, sha: str) -> list[Operation]:
     """Close a bead with the commit that did its work."""
-    return [operations.SetFields(bead_id, {"closing_commit_sha": sha}), operations.CloseBead(bead_id)]
+    return [operations.CloseWithCommit(bead_id, sha)]
 
 
 def _close(curator: Curator, bead_id: str, sha: str) -> bool:

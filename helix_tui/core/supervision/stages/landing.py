@@ -1,25 +1,35 @@
-"""Land an attempt's kept change by hand: one merge, then close the bead with it.
+"""Land kept changes by hand: merge each into the branch, then close its bead with the merge.
 
-DDx has no verb that lands a kept change (docs/formats/ddx.md §5), so the merge is done with git, in the project's own
-work tree, and the bead is changed through ddx. A merge with conflicts is aborted, unless a person resolves it in an
-editor meanwhile.
+DDx has no verb that lands a kept change (docs/formats/ddx.md §5), so git merges in the project's own work tree, and
+the beads are changed through ddx, as one change with one entry in the journal. Nothing of git changes before that:
+`merge_trial` finds what would conflict, and a person resolves conflicts in copies of the files. A merge that conflicts
+and is not resolved is aborted.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.editing.execute.curator import Curator, Result
+from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.journal import JournalEntry
+from helix_tui.core.editing.operations import CloseWithCommit
+from helix_tui.core.editing.plan import Plan, Refusal, plan
 from helix_tui.core.editing.steps import OperationRefused
+from helix_tui.core.ground.git import GitFailed, ask_git
+from helix_tui.core.ground.merge_trial import MergeForecast, MergeTrial, branch_of
+from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.stages.commit import CommitError, clean_tree, failure, try_git
 
 MAX_NAMED = 5
@@ -37,48 +47,234 @@ def kept_ref(attempt: Attempt | None) -> str:
     return next((ref for ref in found if _REF.match(ref)), "")
 
 
-def merge_words(bead_id: str, ref: str) -> tuple[str, ...]:
-    """The arguments of ``git`` that land a kept change."""
-    return ("merge", "--no-ff", "-m", f"Land {clean_line(ref, 120)} for {clean_line(bead_id, 60)}", ref)
+class Resolution(Struct, frozen=True):
+    """The conflicts of a kept change, resolved in copies of the files."""
+
+    folder: Path
+    files: tuple[str, ...]
+    head: str
+    """The branch's commit that the change was merged with."""
+
+    def check(self, head: str) -> None:
+        """Require that nothing is left to resolve, and that the branch is still at ``head``.
+
+        Raises:
+            OperationRefused: it is not so.
+        """
+        where = f"your edits are in {self.folder}"
+        if self.head != head:
+            raise OperationRefused(f"was resolved for an older commit of the branch: resolve it again; {where}")
+        paths = [self.folder / name for name in self.files]
+        left = [path.name for path in paths if path.is_file() and _MARKER.search(path.read_bytes())]
+        if left:
+            raise OperationRefused(f"still has conflict markers in {', '.join(left[:MAX_NAMED])}; {where}")
 
 
-class MergeOutcome(Struct, frozen=True):
-    """The result of a merge."""
+class KeptChange(Struct, frozen=True):
+    """A kept change that a person lands."""
 
-    sha: str = ""
-    """The merge commit; empty if there is none yet."""
-    conflicts: tuple[Path, ...] = ()
-    """Files with conflicts, if the merge waits for a person to resolve them."""
+    bead_id: str
+    ref: str
+    question_id: str = ""
+    """HELIX's question about it, which landing answers."""
+    warning: str = ""
+    """What to say before it lands: that a review refused it."""
+    resolution: Resolution | None = None
+
+    @property
+    def git_words(self) -> tuple[str, ...]:
+        """The arguments of ``git`` that land it."""
+        message = f"Land {clean_line(self.ref, 120)} for {clean_line(self.bead_id, 60)}"
+        return ("merge", "--no-ff", "-m", message, self.ref)
+
+    @property
+    def command(self) -> str:
+        """Its merge as one would type it."""
+        resolved = f"  # conflicts resolved as in {self.resolution.folder}" if self.resolution is not None else ""
+        return shlex.join(("git", *self.git_words)) + resolved
+
+    def settle(self, questions: OpenQuestions, sha: str) -> None:
+        """Answer the question about it, and remove the copies in which its conflicts were resolved."""
+        if self.question_id:
+            questions.answer(self.question_id, f"landed by hand as {sha[:12]}")
+        if self.resolution is not None:
+            shutil.rmtree(self.resolution.folder, ignore_errors=True)
 
 
-def merge_kept(root: Path, bead_id: str, ref: str, *, keep_conflict: bool = False) -> MergeOutcome:
-    """Merge a kept change into the branch.
+class Landing(Struct, frozen=True):
+    """Kept changes to land one after the other, as one change of the queue with one way back."""
 
-    Args:
-        keep_conflict: leave a merge with conflicts for a person to resolve; else abort it.
+    changes: tuple[KeptChange, ...]
+
+    def title(self, count: int) -> str:
+        """The change in one sentence, if so many of them can be merged."""
+        if len(self.changes) == 1:
+            return f"land the kept change of {clean_line(self.changes[0].bead_id, 60)}"
+        return f"land {f'{count:,} of ' if count < len(self.changes) else ''}{len(self.changes):,} kept changes"
+
+    def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
+        """The merges that can be made, and the closings of their beads; nothing is changed.
+
+        Raises:
+            OperationRefused: nothing can be merged here now.
+        """
+        root = curator.project.root
+        _require_mergeable(root)
+        refusals = self._refusals(root)
+        closings = {change.bead_id: MERGE_COMMIT for change in self.changes if change.bead_id not in refusals}
+        made = _closings(curator, queue_state, closings)
+        going = {bead_id for step in made.steps for bead_id in step.edits}
+        merging = [change for change in self.changes if change.bead_id in going]
+        reset = f"git reset --keep {_head(root)[:12]}"
+        note = f"{reset} removes the merge from the branch, as long as nothing else contains it"
+        if not made.undoable:
+            reset, note = "", "once it has landed, `git revert -m 1` of the merge removes its changes from the branch"
+        return replace(
+            made,
+            kind="land",
+            title=self.title(len(merging)),
+            first=tuple(change.command for change in merging),
+            refusals=(*map(Refusal, map(CloseWithCommit, refusals), refusals.values()), *made.refusals),
+            notes=(*(change.warning for change in merging if change.warning), *made.notes, note),
+            back=replace(made.back, last=reset),
+        )
+
+    def run(self, curator: Curator, shown: Plan) -> Result:
+        """Merge, then close the beads of what was merged; a change that cannot be merged does not stop the others.
+
+        Raises:
+            OperationRefused: nothing could be merged; nothing was changed.
+        """
+        root, commits, failures = curator.project.root, dict[str, str](), list[str]()
+        going = {bead_id for step in shown.steps for bead_id in step.edits}
+
+        def merge(queue_state: QueueState) -> Plan:
+            for change in self.changes:
+                if change.bead_id in going:
+                    try:
+                        commits[change.bead_id] = merge_kept(root, change)
+                    except OperationRefused as error:
+                        failures.append(f"{clean_line(change.bead_id, 60)} {error}")
+            if not commits:
+                raise OperationRefused(f"nothing was changed: {'; '.join(failures)}")
+            return replace(shown, steps=_closings(curator, queue_state, commits).steps)
+
+        done = curator.run_steps("land", shown.title, lambda *_: None, shown=shown, first=merge)
+        for change in self.changes:
+            if change.bead_id in commits and done.error is None:
+                change.settle(OpenQuestions(curator.project, curator.gate), commits[change.bead_id])
+        if failures:
+            failures.insert(0, f"{len(commits):,} of {len(going):,} landed")
+        return replace(done, problems=(*failures, *done.problems))
+
+    def _refusals(self, root: Path) -> dict[str, str]:
+        """Beads whose change conflicts with the branch, or with one merged before it; empty if git cannot try."""
+        refusals: dict[str, str] = {}
+        with suppress(GitFailed), MergeTrial(root) as trial:
+            head = trial.head
+            for change in self.changes:
+                try:
+                    head = _try(root, trial, head, change)
+                except OperationRefused as error:
+                    refusals[change.bead_id] = f"{clean_line(change.bead_id, 60)} {error}"
+        return refusals
+
+
+def _try(root: Path, trial: MergeTrial, head: str, change: KeptChange) -> str:
+    """Try to merge a change; return the commit on which the next one is tried.
+
+    Raises:
+        OperationRefused: it cannot be merged.
+    """
+    commit = _commit_of(root, change)
+    if change.resolution is not None:
+        change.resolution.check(head)
+        return head
+    tried = trial.merge(head, commit)
+    if tried.conflicts:
+        raise OperationRefused(f"{MergeForecast(trial.branch, tried.conflicts)}; resolve that first")
+    return trial.commit(tried, head, commit)
+
+
+def _closings(curator: Curator, queue_state: QueueState, commits: Mapping[str, str]) -> Plan:
+    operations = [CloseWithCommit(bead_id, commit) for bead_id, commit in commits.items()]
+    return plan(operations, queue_state.queue, curator.dialect(queue_state.queue), busy=queue_state.busy)
+
+
+def resolve(root: Path, change: KeptChange) -> KeptChange:
+    """Write the files of a change that conflict with the branch into a folder, to be resolved there.
+
+    Raises:
+        OperationRefused: it cannot be merged here.
+        GitFailed: this git cannot merge outside the work tree.
+    """
+    _require_mergeable(root)
+    with MergeTrial(root) as trial:
+        tried = trial.merge(trial.head, _commit_of(root, change))
+        if not tried.conflicts:
+            return change
+        folder = Path(tempfile.mkdtemp(prefix="helix-merge-"))
+        trial.write_conflicts(tried, folder)
+    return replace(change, resolution=Resolution(folder, tried.conflicts, trial.head))
+
+
+def _require_mergeable(root: Path) -> None:
+    """Require what every merge needs: a clean work tree and a name for the commit.
+
+    Raises:
+        OperationRefused: one is missing.
+    """
+    if not _is_clean(root):
+        raise OperationRefused("tracked files have changes that are not committed; commit or stash them first")
+    if ask_git(root, "var", "GIT_COMMITTER_IDENT") is None:
+        raise OperationRefused(
+            "git has no name for your commits here: set one with `git config user.name` and `git config user.email`"
+        )
+
+
+def _commit_of(root: Path, change: KeptChange) -> str:
+    if not _REF.match(change.ref):
+        raise OperationRefused("is kept at no place that a record names; look at the attempt's evidence")
+    named = ask_git(root, "rev-parse", "--verify", "--quiet", f"{change.ref}^{{commit}}")
+    if named is None:
+        raise OperationRefused(f"is not in this repository at {change.ref}: it was swept, or is on another machine")
+    return named.out.strip()
+
+
+def merge_kept(root: Path, change: KeptChange) -> str:
+    """Merge a kept change into the branch; return the merge commit.
 
     Raises:
         OperationRefused: it cannot be merged; nothing was changed.
     """
-    if not _REF.match(ref):
-        raise OperationRefused("no record says where the kept change is; look at the attempt's evidence")
-    if try_git(root, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}").rc != 0:
-        raise OperationRefused(f"{ref} is not in this repository: it was swept, or is on another machine")
-    if not _is_clean(root):
-        raise OperationRefused("tracked files have changes that are not committed; commit or stash them first")
-    done = try_git(root, *merge_words(bead_id, ref))
+    _commit_of(root, change)
+    _require_mergeable(root)
+    if change.resolution is not None:
+        change.resolution.check(_head(root))
+    done = try_git(root, *change.git_words)
+    if change.resolution is not None and done.rc != 0:
+        done = _apply(root, change.resolution)
     if done.rc == 0 and not done.timed_out:
-        return MergeOutcome(_head(root))
-    files = conflicted(root)
-    if files and keep_conflict:
-        return MergeOutcome(conflicts=files)
-    said = failure("merge", done)
-    call_off(root)
-    if files:
-        names = [clean_line(str(path.relative_to(root)), 200) for path in files[:MAX_NAMED]]
-        more = f" and {len(files) - MAX_NAMED} more" if len(files) > MAX_NAMED else ""
-        raise OperationRefused(f"the change conflicts with the branch in {', '.join(names)}{more}; nothing was changed")
-    raise OperationRefused(said)
+        return _head(root)
+    unresolved = try_git(root, "diff", "--name-only", "--diff-filter=U", "-z").out.rstrip("\0")
+    try_git(root, "merge", "--abort")
+    if unresolved:
+        raise OperationRefused(str(MergeForecast(branch_of(root), tuple(unresolved.split("\0")))))
+    raise OperationRefused(f"was not merged: {failure('merge', done)}")
+
+
+def _apply(root: Path, resolution: Resolution) -> Finished:
+    """Complete a merge that conflicts with the files as they were resolved."""
+    for name in resolution.files:
+        edited, place = resolution.folder / name, root / name
+        # a link is replaced, never followed
+        if place.is_symlink() or not edited.is_file():
+            place.unlink(missing_ok=True)
+        if edited.is_file():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(edited, place, follow_symlinks=False)
+    added = try_git(root, "add", "--", *resolution.files)
+    return try_git(root, "commit", "-q", "--no-edit") if added.rc == 0 else added
 
 
 class LandedMerge(Struct, frozen=True):
@@ -96,29 +292,36 @@ class LandedMerge(Struct, frozen=True):
 
 
 def merge_of(root: Path, entry: JournalEntry, *, redo: bool = False) -> LandedMerge | None:
-    """The merge with which an entry closed its bead, or None.
+    """The merges with which an entry closed its beads, as one; or None.
 
-    Undoing removes the merge from the branch only if nothing else contains it yet: it is the newest commit, on no other
-    branch, tag or remote, and the work tree is clean. Redoing puts the same commit back on its parent.
+    Undoing removes them from the branch only if nothing else contains them yet: they are the newest commits, on no
+    other branch, tag or remote, and the work tree is clean. Redoing puts the same commits back on their parent.
     """
+    parents: dict[str, str] = {}
     for bead_id, fields in entry.after.items():
         sha = str((fields or {}).get("closing_commit_sha") or "")
         if re.fullmatch(r"[0-9a-f]{40,64}", sha):
-            found = try_git(root, "log", "-1", "--format=%P%x00%s", sha)
-            parents, _, subject = found.out.strip().partition("\0")
-            # the subject that `merge_words` gives: another merge that closed the bead must not be undone here
+            logged = try_git(root, "log", "-1", "--format=%P%x00%s", sha)
+            above, _, subject = logged.out.strip().partition("\0")
+            # the subject that `KeptChange` gives: another merge that closed the bead must not be undone here
             ours = subject.startswith("Land ") and subject.endswith(f" for {clean_line(bead_id, 60)}")
-            if found.rc == 0 and ours and len(parents.split()) > 1:
-                return (_put_back if redo else _take_out)(root, sha, parents.split()[0])
-    return None
+            if logged.rc == 0 and ours and len(above.split()) > 1:
+                parents[sha] = above.split()[0]
+    if not parents:
+        return None
+    newest = next(sha for sha in parents if sha not in parents.values())
+    oldest = newest
+    while parents[oldest] in parents:
+        oldest = parents[oldest]
+    return (_put_back if redo else _take_out)(root, newest, oldest, parents[oldest])
 
 
-def _take_out(root: Path, sha: str, parent: str) -> LandedMerge:
+def _take_out(root: Path, sha: str, oldest: str, parent: str) -> LandedMerge:
     by_hand = f"`git revert -m 1 {sha[:12]}` takes its changes out of the branch"
     if _head(root) != sha:
         return LandedMerge(sha, why=f"commits were made after it; {by_hand}")
     here = try_git(root, "symbolic-ref", "--quiet", "HEAD").out.strip()
-    holders = try_git(root, "for-each-ref", "--contains", sha, "--format=%(refname)").out.split()
+    holders = try_git(root, "for-each-ref", "--contains", oldest, "--format=%(refname)").out.split()
     if others := [ref for ref in holders if ref != here]:
         return LandedMerge(sha, why=f"{clean_line(others[0], 120)} has it too; {by_hand}")
     if not _is_clean(root):
@@ -127,7 +330,8 @@ def _take_out(root: Path, sha: str, parent: str) -> LandedMerge:
     return LandedMerge(sha, ("reset", "--keep", parent))
 
 
-def _put_back(root: Path, sha: str, parent: str) -> LandedMerge:
+def _put_back(root: Path, sha: str, oldest: str, parent: str) -> LandedMerge:
+    del oldest
     if try_git(root, "merge-base", "--is-ancestor", sha, "HEAD").rc == 0:
         return LandedMerge(sha, why="it is in the branch")
     if _head(root) != parent or not _is_clean(root):
@@ -152,51 +356,6 @@ def follow_landing(curator: Curator, done: Result | None) -> str:
         return str(merge or "")
     ran = try_git(root, *merge.words)
     return f"git {' '.join(merge.words)}" if ran.rc == 0 else failure(merge.words[0], ran)
-
-
-def conflicted(root: Path) -> tuple[Path, ...]:
-    """Files of a merge that waits for its conflicts to be resolved."""
-    done = try_git(root, "diff", "--name-only", "--diff-filter=U", "-z")
-    return tuple(root / name for name in done.out.split("\0") if name)
-
-
-def end_resolving(root: Path, files: Sequence[Path]) -> str:
-    """Commit a merge whose conflicts were resolved; return the commit.
-
-    Raises:
-        OperationRefused: a file still has conflict markers; the merge is aborted.
-    """
-    left = [path.name for path in files if path.is_file() and _MARKER.search(path.read_bytes())]
-    if left:
-        # aborting the merge discards the resolutions made so far
-        kept = _put_aside(root, files)
-        call_off(root)
-        named = ", ".join(left[:MAX_NAMED])
-        raise OperationRefused(f"{named} still has conflict markers: the merge was aborted; your edits are in {kept}")
-    for words in (("add", "--", *map(str, files)), ("commit", "-q", "--no-edit")):
-        done = try_git(root, *words)
-        if done.rc != 0:
-            # a hook of the project may refuse the commit: the person's resolutions must not be lost
-            kept = _put_aside(root, files)
-            call_off(root)
-            raise OperationRefused(f"{failure(words[0], done)}; the merge was aborted, your edits are in {kept}")
-    return _head(root)
-
-
-def _put_aside(root: Path, files: Sequence[Path]) -> Path:
-    """Copy files whose edits would be lost, keeping their relative paths, as two may have the same name."""
-    folder = Path(tempfile.mkdtemp(prefix="helix-merge-"))
-    for path in files:
-        if path.is_file():
-            copy = folder / path.relative_to(root)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, copy)
-    return folder
-
-
-def call_off(root: Path) -> None:
-    """Abort the merge, restoring the branch and the work tree."""
-    try_git(root, "merge", "--abort")
 
 
 def _head(root: Path) -> str:
