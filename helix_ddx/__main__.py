@@ -17,7 +17,10 @@ _DDX = {"bead": "", "beads": "", "work": "", "version": "", "try": "head", "agen
 
 _VERBS: dict[str, tuple[str, str]] = {
     "demo-workspace": ("demo.workspace", "make a throw-away project with a queue"),
-    "drain": ("demo.workspace", "try every ready bead once, then print a summary"),
+    "drain": (
+        "demo.workspace",
+        "try every ready bead of such a project once with simulated agents, then print a summary",
+    ),
 }
 """Verb -> (module with ``add_arguments`` and ``run``, one line of help)."""
 

@@ -2,7 +2,7 @@
 
 ``queue.toml`` has the beads with their past attempts, ``code.toml`` the commits of people and questions that the code
 answers. All of it is dated back from one instant, so that the same instant makes the same project. The verb
-``demo-workspace`` builds it; ``drain`` works on any project until nothing new is ready.
+``demo-workspace`` builds it; ``drain`` works on it until nothing new is ready.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from msgspec import Struct
 from helix_ddx.files import Disk, attempt_id, go_json, second, stamp
 from helix_ddx.simulator import evidence
 from helix_ddx.simulator.script import HARNESS, ScriptError
-from helix_ddx.simulator.verb import cancel_on_signals, find_root, make_worker
+from helix_ddx.simulator.verb import DEMO_MARKER, NotADemo, cancel_on_signals, demo_root, make_worker
 from helix_ddx.simulator.worker import HUMAN_PACE_S, Orders, SimulatedResult
 from helix_ddx.store.git import GitError, commit, git, head, init
 from helix_ddx.store.tracker import LockTimeout, Row, Store, event
@@ -170,6 +170,7 @@ class _Builder:
 
     def build(self, strangers: tuple[str, ...]) -> DemoWorkspace:
         init(self.project)
+        self.disk.replace(self.project / ".git" / DEMO_MARKER, "made by helix-ddx demo-workspace\n")
         self._write_settings()
         self._commit_past()
         rows = [self._row(seed) for seed in demo_queue().queue]
@@ -454,7 +455,7 @@ def run(args: argparse.Namespace) -> int:
             sys.stdout.write(json.dumps(workspace.to_json(), indent=2) + "\n")
             return 0
         return _drain(args)
-    except (DemoError, GitError, ScriptError, LockTimeout) as error:
+    except (DemoError, NotADemo, GitError, ScriptError, LockTimeout) as error:
         sys.stderr.write(f"helix-ddx {args.verb}: {error}\n")
         return 1
     # an OSError, too, but `main` answers it
@@ -466,7 +467,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _drain(args: argparse.Namespace) -> int:
-    summary = drain(find_root(args.folder), args.pace, args.era, quiet=args.json)
+    summary = drain(demo_root(args.folder), args.pace, args.era, quiet=args.json)
     if args.json:
         sys.stdout.write(json.dumps(summary.to_json(), indent=2) + "\n")
     else:

@@ -16,8 +16,15 @@ from helix_ddx.store.git import GitError
 from helix_ddx.store.tracker import LockTimeout
 from helix_ddx.store.workspace import VerbCall
 
+DEMO_MARKER = "helix-ddx-demo"
+"""The file in the git folder of a demo, where no clone brings it."""
+
 DEFAULT_IDLE_S = 30.0
 """Seconds between two looks of a waiting loop."""
+
+
+class NotADemo(RuntimeError):
+    """The project is not one that ``demo-workspace`` made."""
 
 
 def run(call: VerbCall) -> int:
@@ -39,8 +46,8 @@ def run(call: VerbCall) -> int:
     plan = given.text("plan") or call.env.get("HELIX_DDX_PLAN")
     try:
         acts = read_plan(Path(plan)) if plan else {}
-        return _run(make_worker(call.era, find_root(Path(named or ".")), orders, plan=acts), one)
-    except (ScriptError, GitError, LockTimeout) as error:
+        return _run(make_worker(call.era, demo_root(Path(named or ".")), orders, plan=acts), one)
+    except (ScriptError, GitError, LockTimeout, NotADemo) as error:
         sys.stderr.write(f"Error: {error}\n")
         return 1
     except BrokenPipeError:
@@ -61,14 +68,25 @@ def make_worker(era: str, project: Path, orders: Orders, **about: Any) -> Worker
     return HeadWorker(project, orders, **about)
 
 
-def find_root(start: Path) -> Path:
-    """The git root above a folder, as DDx looks for its project."""
-    command = ["git", "-C", str(start), "rev-parse", "--show-toplevel"]
+def demo_root(start: Path) -> Path:
+    """The git root above a folder, as DDx looks for its project; only of a project that ``demo-workspace`` made.
+
+    Raises:
+        NotADemo: it is another project, in which the simulation would commit made-up work.
+        GitError: git is missing or hangs.
+    """
+    command = ["git", "-C", str(start), "rev-parse", "--show-toplevel", "--git-common-dir"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise GitError(f"git in {start}: {error}") from None
-    return Path(done.stdout.strip()) if done.returncode == 0 else start
+    root, _, common = done.stdout.strip().partition("\n")
+    if done.returncode or not (start / common / DEMO_MARKER).is_file():
+        raise NotADemo(
+            f"{start.resolve()} is not a demo, and this simulation would commit made-up work to it. "
+            "`helix-ddx demo-workspace DIR` makes a project to try it in; real work needs ddx."
+        )
+    return Path(root)
 
 
 def _run(worker: Worker, one: str) -> int:

@@ -16,7 +16,7 @@ import pytest
 
 from helix_ddx.demo.workspace import bead_id, build_demo, drain
 from helix_ddx.simulator.script import HARNESS
-from helix_ddx.simulator.verb import make_worker
+from helix_ddx.simulator.verb import DEMO_MARKER, make_worker
 from helix_ddx.simulator.worker import Orders, SimulatedResult
 from helix_ddx.store import places
 from helix_ddx.store.git import commit, git, init
@@ -41,6 +41,7 @@ def make_project(folder: Path, era: str, **beads: Any) -> Path:
     """A repository with one file and one bead an act."""
     project = folder / "demo"
     init(project)
+    (project / ".git" / DEMO_MARKER).touch()
     (project / "README.md").write_text("demo\n")
     (project / ".gitignore").write_text(".ddx/agent-logs/\n.ddx/*.lock\n.ddx/run-state*\n.ddx/workers/\n")
     rows: list[Row] = [
@@ -370,3 +371,21 @@ def test_the_demo_is_drained_by_the_command(tmp_path: Path) -> None:
     assert document["workspace"] == str(project)
     assert document["counts"]["landed"] >= 3
     assert Store(project / ".ddx", "head").read()[bead_id("accents")]["status"] == "closed"
+
+
+@pytest.mark.parametrize("words", [("work", "-C"), ("drain", "-C")])
+def test_nothing_is_simulated_in_a_project_that_no_demo_made_nor_in_a_clone_of_one(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    demo = build_demo(tmp_path / "demo").project
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", str(demo), str(clone))
+    rows = (clone / ".ddx" / "beads.jsonl").read_bytes()
+    for folder, code in ((clone, 1), (demo, 0)):
+        before = git(folder, "rev-parse", "HEAD")
+        command = [sys.executable, "-m", "helix_ddx", *words, str(folder), "--pace", "0"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == code
+        assert (git(folder, "rev-parse", "HEAD") == before) is (code == 1)
+        assert ("is not a demo" in done.stderr and "demo-workspace DIR" in done.stderr) is (code == 1)
+    assert (clone / ".ddx" / "beads.jsonl").read_bytes() == rows
