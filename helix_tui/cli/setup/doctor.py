@@ -39,7 +39,7 @@ from helix_tui.core.ground import process
 from helix_tui.core.ground.files import NAMES, files_below
 from helix_tui.core.ground.log import BACKUPS, MAX_BYTES, scrubbed
 from helix_tui.core.ground.person import state_folder
-from helix_tui.core.ground.project import Project, find_ddx, find_project
+from helix_tui.core.ground.project import Project, ddx_environment, find_ddx
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.signals.orphans import gone
@@ -57,7 +57,7 @@ def examine_ddx(call: Call, project: Project, present: Present | None) -> Iterat
         fix = "Install it, or name one with --ddx PATH or DDX_BIN."
         yield DoctorCheck("ddx", False, f"{detail}; reading works without it", fix)
         return
-    ddx = Ddx(path, project.root, _environment(project))
+    ddx = Ddx(path, project.root, ddx_environment(project, os.environ))
     try:
         dialect = dialect_of(path, project.root, env=ddx.env)
     except DdxError as error:
@@ -82,13 +82,6 @@ def _own_files(project: Project, dialect: Dialect) -> Iterator[DoctorCheck]:
     for folder in written_and_shown(project.root):
         detail = f"git does not ignore {folder}, where ddx writes at each start: ddx since late May 2026 then stops"
         yield DoctorCheck("ddx's files", None, detail, f"Enter {folder} in .gitignore, and commit that.")
-
-
-def _environment(project: Project) -> dict[str, str] | None:
-    """ddx looks for the git root; a project named by ``-C`` inside another one must be pointed at."""
-    if find_project(project.root).ddx_dir == project.ddx_dir:
-        return None
-    return {**os.environ, "DDX_BEAD_DIR": os.fspath(project.ddx_dir)}
 
 
 def _verbs(dialect: Dialect) -> DoctorCheck:

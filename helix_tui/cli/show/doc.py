@@ -6,6 +6,7 @@ ddx answers if it is installed, else helix-tui's own frontmatter reader; the ans
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,7 +17,7 @@ from helix_tui.core.ddx.client import Ddx
 from helix_tui.core.ddx.documents.graph import BUCKETS, DocumentsUnreadable, GraphDocument, stale_json
 from helix_tui.core.ddx.documents.source import DocumentChange, DocumentMatch, Documents, read_documents
 from helix_tui.core.ddx.probe import at_hand
-from helix_tui.core.ground.project import Project, find_ddx
+from helix_tui.core.ground.project import Project, ddx_environment, find_ddx
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_age, format_instant
 
@@ -52,7 +53,8 @@ def run(call: Call) -> int:
     path = None if call.options.own else find_ddx(call.ddx)
     dialect = at_hand(call.ddx, project.root)
     try:
-        documents = read_documents(project, Ddx(path, project.root) if path is not None else None, dialect)
+        ddx = Ddx(path, project.root, ddx_environment(project, os.environ)) if path is not None else None
+        documents = read_documents(project, ddx, dialect)
     except DocumentsUnreadable as error:
         raise CliError(str(error), "Correct it; `ddx doc audit` fails on it too.") from None
     verb = call.options.verb

@@ -171,7 +171,7 @@ def read_memories(project: Project) -> Sequence[Memory]:
 
 def read_runs(project: Project) -> Sequence[tuple[str, Sequence[str]]]:
     """The own lines of the last runs of the loop, by log name."""
-    folder = project.root / LOGS
+    folder = project.main_root / LOGS
     try:
         names = sorted((name for name in os.listdir(folder) if name.endswith(".log")), reverse=True)[:MAX_RUNS]
     except OSError:

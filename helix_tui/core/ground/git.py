@@ -13,6 +13,7 @@ from pathlib import Path
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.work_tree import git_environment
 
 TIMEOUT_S = 30.0
 CAP = 64 << 20
@@ -36,9 +37,10 @@ def reading_argv(root: Path, *words: str) -> tuple[str, ...]:
     return ("git", *_QUIET, "-C", os.fspath(root), *words)
 
 
-def reading_environment() -> dict[str, str]:
-    """The environment of a read-only git."""
-    return {name: value for name, value in os.environ.items() if name not in _OURS_TO_SET} | _READING
+def reading_environment(root: Path) -> dict[str, str]:
+    """The environment of a read-only git; it finds no repository whose work tree this is not."""
+    env = {name: value for name, value in os.environ.items() if name not in _OURS_TO_SET}
+    return env | _READING | git_environment(root)
 
 
 def read_git(
@@ -90,14 +92,18 @@ def change_git(root: Path, *words: str, timeout: float) -> Finished:
         GitFailed: git cannot be started.
     """
     try:
-        return run(("git", "-C", os.fspath(root), *words), env={**os.environ, **_CHANGING}, timeout=timeout)
+        return run(
+            ("git", "-C", os.fspath(root), *words),
+            env={**os.environ, **_CHANGING, **git_environment(root)},
+            timeout=timeout,
+        )
     except OSError as error:
         raise _not_started(words[0], error) from None
 
 
 def _read(root: Path, words: tuple[str, ...], timeout: float, cap: int, given: Path | None) -> Finished:
     argv = reading_argv(root, *words)
-    return run(argv, env=reading_environment(), timeout=timeout, cap=cap, stop_at_cap=True, stdin=given)
+    return run(argv, env=reading_environment(root), timeout=timeout, cap=cap, stop_at_cap=True, stdin=given)
 
 
 def _not_started(verb: str, error: OSError) -> GitFailed:

@@ -18,73 +18,15 @@ from msgspec.structs import replace
 
 from helix_tui.core.ground.files import add_root, text_of
 from helix_tui.core.ground.text import clean_line
-
-
-def git_dir_of(dot_git: Path) -> Path | None:
-    """The git folder that a ``.git`` folder or file refers to; None if it is neither."""
-    if dot_git.is_dir():
-        return dot_git if (dot_git / "HEAD").exists() else None
-    line = first_line(dot_git)
-    # a work tree or submodule: .git is a file that names the folder
-    if not line.startswith("gitdir: "):
-        return None
-    git_dir = Path(os.path.abspath(dot_git.parent / line[8:].strip()))
-    return git_dir if git_dir.is_dir() else None
-
-
-def common_dir_of(git_dir: Path) -> Path:
-    """The git folder that all work trees of a repository share."""
-    shared = first_line(git_dir / "commondir")
-    return Path(os.path.abspath(git_dir / shared)) if shared else git_dir
-
-
-def common_dir_above(folder: Path) -> Path | None:
-    """The shared git folder of the repository that a folder is in; None outside of one."""
-    for each in (folder, *folder.parents):
-        git_dir = git_dir_of(each / ".git")
-        if git_dir is not None:
-            return common_dir_of(git_dir)
-    return None
-
-
-def configured(common_dir: Path, section: str, key: str) -> str:
-    """A plain value of a repository's own configuration; "" if it is not set.
-
-    Args:
-        section: as git writes its heading, without brackets: ``ddx``, ``remote "origin"``.
-        key: compared as git does, without regard to case.
-    """
-    inside, found = False, ""
-    heading = f"[{section}]".replace(" ", "")
-    for line in text_of(common_dir / "config").split("\n"):
-        line = line.strip()
-        if line.startswith("["):
-            inside = line.replace(" ", "") == heading
-        elif inside and line.partition("=")[0].strip().lower() == key.lower():
-            # the last one counts, as for git
-            found = line.partition("=")[2].strip().strip('"')
-    return found
-
-
-def origin_url(common_dir: Path) -> str:
-    """The address of the remote ``origin``; "" where there is none."""
-    return configured(common_dir, 'remote "origin"', "url")
-
-
-def packed_ref(packed: Path, name: str) -> str | None:
-    """The commit of a ref in ``packed-refs``."""
-    wanted = f" {name}"
-    for line in text_of(packed, limit=64 << 20).split("\n"):
-        # ^ begins the commit that an annotated tag points to, not a ref
-        if line.endswith(wanted) and line[:1] not in "#^":
-            return line[: -len(wanted)]
-    return None
-
-
-def first_line(path: Path) -> str:
-    """The first line of a small text file, stripped; "" if it cannot be read."""
-    return text_of(path).partition("\n")[0].strip()
-
+from helix_tui.core.ground.work_tree import (
+    WorkTree,
+    configured,
+    first_line,
+    git_environment,
+    origin_url,
+    packed_ref,
+    work_tree_above,
+)
 
 LEASES = "ddx-claim-heartbeats"
 """Name of the folder that contains one lease folder per project."""
@@ -110,19 +52,23 @@ class Project(Struct, frozen=True):
     """One project on disk. Its folders need not exist."""
 
     root: Path
-    """The current work tree, or the start folder outside git."""
+    """The current work tree, or the start folder outside git: its files, branch and HEAD are meant."""
     ddx_dir: Path
     git_dir: Path | None = None
     """Git's folder of this work tree; that of a linked work tree differs from `common_dir`."""
     common_dir: Path | None = None
     """Git's folder shared by all work trees: refs and objects."""
+    primary: Path | None = None
+    """The primary work tree of a linked one, which keeps tracker, memory and journal; None in any other."""
     attempt: AttemptFolder | None = None
     """The attempt's folder in which the search began; all other fields are its project's."""
+    notice: str = ""
+    """What this folder names and was not followed, as it is another project's; what to do."""
 
     @property
     def name(self) -> str:
         """The display name: the folder's name."""
-        return self.root.name or str(self.root)
+        return self.main_root.name or str(self.main_root)
 
     @property
     def beads_file(self) -> Path:
@@ -142,14 +88,12 @@ class Project(Struct, frozen=True):
     @property
     def helix_dir(self) -> Path:
         """HELIX's own folder."""
-        return self.root / ".helix"
+        return self.main_root / ".helix"
 
     @property
     def main_root(self) -> Path:
-        """The main work tree of a linked one, else the root itself."""
-        if self.common_dir is not None and self.common_dir != self.git_dir and self.common_dir.name == ".git":
-            return self.common_dir.parent
-        return self.root
+        """The folder of the project: the primary work tree of a linked one, else the root itself."""
+        return self.primary or self.root
 
     def branch(self) -> str | None:
         """The branch checked out; the first seven digits of a detached HEAD; None without git."""
@@ -190,52 +134,73 @@ def find_project(start: Path, *, env: Mapping[str, str] | None = None) -> Projec
     """The project that contains ``start``: the git root above it, else ``start`` itself.
 
     Where the git root has no ``.ddx`` but ``start`` has one, the project is ``start``: a tracker in a subfolder of
-    another repository counts. In a folder that ddx made for an attempt the project is the one that the attempt works
-    for (docs/decisions/0021): the repository of the common git folder, or the origin of a clone.
+    another repository counts. A linked work tree has the tracker of its primary one, as for ddx. In a folder that ddx
+    made for an attempt the project is the one that the attempt works for (docs/decisions/0021): the repository of the
+    common git folder, or the origin of a clone. Neither is followed without proof (docs/decisions/0021).
     """
     env = os.environ if env is None else env
     start = Path(os.path.abspath(start))
-    for folder in (start, *start.parents):
-        git_dir = git_dir_of(folder / ".git")
-        if git_dir is not None:
-            common_dir = common_dir_of(git_dir)
-            add_root(folder)
-            owner = _owner(folder, git_dir, common_dir)
-            if owner is not None:
-                same = owner[0] / start.relative_to(folder)
-                return replace(find_project(same if same.is_dir() else owner[0], env=env), attempt=owner[1])
-            root = start if (start / ".ddx").is_dir() and not (folder / ".ddx").is_dir() else folder
-            return _opened(Project(root, _ddx_dir(root, common_dir, env), git_dir, common_dir))
-    return _opened(Project(start, _ddx_dir(start, None, env)))
+    tree = work_tree_above(start) or WorkTree(start)
+    add_root(tree.root)
+    inner = start.relative_to(tree.root)
+    attempt = _attempt_at(tree.root)
+    owner, problem = _primary(tree), tree.problem
+    if attempt is not None and tree.common_dir is not None and tree.common_dir == tree.git_dir:
+        owner, problem = _origin(attempt, tree.common_dir, env)
+    if attempt is not None and owner is not None:
+        same = owner / inner
+        return replace(find_project(same if same.is_dir() else owner, env=env), attempt=attempt)
+    home = owner or tree.root
+    if (home / ".ddx").is_dir() or not (home / inner / ".ddx").is_dir():
+        inner = Path()
+    ddx_dir, misplaced = _ddx_dir(home / inner, tree.common_dir, env)
+    primary = home / inner if owner is not None else None
+    notice = problem or misplaced
+    return _opened(Project(tree.root / inner, ddx_dir, tree.git_dir, tree.common_dir, primary, notice=notice))
 
 
 def _opened(project: Project) -> Project:
     """Make its folders roots of the door to files; a ``.ddx`` in the work tree is reached through it, so by no link."""
-    outside = () if project.root in project.ddx_dir.parents else (project.ddx_dir,)
-    for folder in (project.root, project.git_dir, project.common_dir, *outside):
+    outside = () if project.main_root in project.ddx_dir.parents else (project.ddx_dir,)
+    for folder in (project.root, project.main_root, project.git_dir, project.common_dir, *outside):
         if folder is not None:
             add_root(folder)
     return project
 
 
-def _owner(root: Path, git_dir: Path, common_dir: Path) -> tuple[Path, AttemptFolder] | None:
-    """For an attempt's folder: its project and the parts of its name; None for any other folder."""
+def ddx_environment(project: Project, env: Mapping[str, str]) -> dict[str, str]:
+    """The environment in which ddx works on this project, whatever else its folder names."""
+    full = {**env, **git_environment(project.root)}
+    if project.notice or find_project(project.root, env=full).ddx_dir != project.ddx_dir:
+        full["DDX_BEAD_DIR"] = os.fspath(project.ddx_dir)
+    return full
+
+
+def _attempt_at(root: Path) -> AttemptFolder | None:
+    """An attempt's folder, by its name; None for any other folder."""
     # some releases keep the work tree below the folder with that name
-    for part in (root, root.parent):
-        found = _ATTEMPT_NAME.fullmatch(part.name)
-        if found is not None:
-            break
-    else:
-        return None
-    # a linked work tree names its repository, a clone only its origin
-    if git_dir != common_dir:
-        owner = common_dir.parent if common_dir.name == ".git" else None
-    else:
-        named = configured(common_dir, "ddx", LOCK_ROOT) or origin_url(common_dir).removeprefix("file://")
-        owner = Path(named) if named.startswith("/") else None
-    if owner is None or owner == root or git_dir_of(owner / ".git") is None:
-        return None
-    return owner, AttemptFolder(root, found["bead"] or "", found["attempt"] or "")
+    named = _ATTEMPT_NAME.fullmatch(root.name) or _ATTEMPT_NAME.fullmatch(root.parent.name)
+    return AttemptFolder(root, named["bead"] or "", named["attempt"] or "") if named is not None else None
+
+
+def _primary(tree: WorkTree) -> Path | None:
+    """The primary work tree of a linked one; a bare repository has none."""
+    linked = tree.common_dir is not None and tree.git_dir != tree.common_dir and tree.common_dir.name == ".git"
+    return tree.common_dir.parent if tree.common_dir is not None and linked else None
+
+
+def _origin(attempt: AttemptFolder, common_dir: Path, env: Mapping[str, str]) -> tuple[Path | None, str]:
+    """The project for which an attempt's clone was made, if its records name the attempt; else why it is not used."""
+    named = configured(common_dir, "ddx", LOCK_ROOT) or origin_url(common_dir).removeprefix("file://")
+    origin = Path(named)
+    if not origin.is_absolute() or _attempt_at(origin) is not None or work_tree_above(origin) is None:
+        return None, ""
+    folder, wanted = clean_line(str(attempt.root), 300), attempt.attempt or f'"{os.path.realpath(attempt.root)}"'
+    for ddx_dir in (find_project(origin, env=env).ddx_dir, origin / ".ddx"):
+        records = (text_of(path) for path in (ddx_dir / "run-state.json", *ddx_dir.glob("run-state/*.json")))
+        if (ddx_dir / "executions" / wanted).is_dir() or any(wanted in record for record in records):
+            return origin, ""
+    return None, f"{folder} is a project of its own: no record of {clean_line(named, 300)} names this attempt"
 
 
 def find_ddx(explicit: str | os.PathLike[str] | None, env: Mapping[str, str] | None = None) -> Path | None:
@@ -340,16 +305,27 @@ def ddx_setting(config: Path, section: str, name: str) -> str:
     return ""
 
 
-def _ddx_dir(root: Path, common_dir: Path | None, env: Mapping[str, str]) -> Path:
-    """DDx's folder: ``DDX_BEAD_DIR``, else in the work tree, else the conventional one in the user's data folder."""
+def _ddx_dir(root: Path, common_dir: Path | None, env: Mapping[str, str]) -> tuple[Path, str]:
+    """DDx's folder: ``DDX_BEAD_DIR``, else in the work tree, else the conventional one in the user's data folder; and
+    why the one that the work tree names is not used.
+    """
     named = env.get("DDX_BEAD_DIR", "")
     if named:
-        return Path(os.path.abspath(root / named))
-    in_tree = root / ".ddx"
+        return Path(os.path.abspath(root / named)), ""
+    in_tree, real = root / ".ddx", os.path.realpath(root)
     if in_tree.is_dir():
-        return in_tree
-    by_convention = _convention_dir(root, common_dir, env)
-    return by_convention if by_convention is not None and by_convention.is_dir() else in_tree
+        if all(Path(real) in Path(os.path.realpath(path)).parents for path in (in_tree, in_tree / "beads.jsonl")):
+            return in_tree, ""
+        problem = f"the tracker of {clean_line(real, 300)} is not used: it is a link to another folder"
+        return _convention_dir(root, None, env) or in_tree, problem
+    elsewhere = _convention_dir(root, common_dir, env)
+    if elsewhere is None or not elsewhere.is_dir():
+        return in_tree, ""
+    # named by the remote's address, which any configuration may claim: ddx enters each work tree that it serves there
+    if elsewhere.parent.name == "local" or f'"{real}"' in text_of(elsewhere / "worktrees.json"):
+        return elsewhere, ""
+    problem = f"{clean_line(str(elsewhere), 300)} is not used: it does not name this folder. `ddx bead list` enters it"
+    return in_tree, problem
 
 
 def _convention_dir(root: Path, common_dir: Path | None, env: Mapping[str, str]) -> Path | None:

@@ -34,7 +34,7 @@ from helix_tui.core.ground.files import (
     root_of,
     status_of,
 )
-from helix_tui.core.ground.project import common_dir_above
+from helix_tui.core.ground.work_tree import common_dir_above
 
 HEADING = "# helix-tui keeps these for itself; prompts of a project may be committed"
 

@@ -397,8 +397,8 @@ def open_record(console: Console, app: App[object], session: AskSession | None, 
         console.open_attempt(ident)
     elif kind == "memory":
         console.open_memory(ident)
-    elif kind == "run":
-        return open_file(app, session, f"{LOGS}/{ident}", 1)
+    elif kind == "run" and session is not None:
+        return open_file(app, session, f"{session.project.main_root}/{LOGS}/{ident}", 1)
     else:
         console.copy(ident, f"commit {ident}")
     return ""

@@ -42,6 +42,7 @@ def attempt_folder(request: pytest.FixtureRequest, project: Path) -> Path:
         git(project, "worktree", "add", "-q", "--detach", str(folder))
     else:
         git(project.parent, "clone", "-q", str(project), str(folder))
+        (project / ".ddx" / "executions" / ATTEMPT).mkdir(parents=True)
     return folder
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -85,6 +86,10 @@ def test_without_a_tree_of_its_own_the_state_lies_under_the_users_data(
     env = {"XDG_DATA_HOME": str(tmp_path / "data"), "HOME": str(tmp_path)}
     assert find_project(repository, env=env).ddx_dir == repository / ".ddx"
     state.mkdir(parents=True)
+    if identity is not None:
+        # another project may claim this address: ddx enters each work tree that it serves
+        assert find_project(repository, env=env).ddx_dir == repository / ".ddx"
+        (state / "worktrees.json").write_text(json.dumps({"worktrees": [{"path": str(repository)}]}))
     assert find_project(repository, env=env).ddx_dir == state
     (repository / ".ddx").mkdir()
     assert find_project(repository, env=env).ddx_dir == repository / ".ddx"
@@ -203,6 +208,10 @@ def test_a_clone_for_an_attempt_belongs_to_its_origin(repository: Path, tmp_path
         git(clone, "config", "ddx.sharedMainGitLockRoot", str(repository))
         git(clone, "remote", "set-url", "origin", "https://host.example/org/repo")
     (clone / ".ddx").mkdir()
+    alone = find_project(clone, env={})
+    assert (alone.root, alone.attempt) == (clone, None)
+    assert "names this attempt" in alone.notice
+    (repository / ".ddx" / "executions" / ATTEMPT).mkdir(parents=True)
     project = find_project(clone, env={})
     assert (project.root, project.helix_dir) == (repository, repository / ".helix")
     assert project.attempt == AttemptFolder(clone, "demo-2", ATTEMPT)
@@ -211,6 +220,8 @@ def test_a_clone_for_an_attempt_belongs_to_its_origin(repository: Path, tmp_path
 def test_a_slot_that_serves_many_attempts_belongs_to_its_origin_too(repository: Path, tmp_path: Path) -> None:
     slot = tmp_path / ".execute-bead-slot-0a1b" / "slot-3"
     subprocess.run(["git", "clone", "-q", str(repository), str(slot)], check=True, timeout=30)
+    assert find_project(slot, env={}).attempt is None
+    (repository / ".ddx" / "run-state.json").write_text(json.dumps({"worktree_path": str(slot)}))
     project = find_project(slot, env={})
     assert (project.root, project.attempt) == (repository, AttemptFolder(slot))
 

@@ -190,6 +190,7 @@ class BlobReader:
 
     def __init__(self, root: Path, *, timeout: float = TIMEOUT_S) -> None:
         self._argv = reading_argv(root, "cat-file", "--batch")
+        self._env = reading_environment(root)
         self._timeout = timeout
         self._git: subprocess.Popen[bytes] | None = None
         self.close: Callable[[], object] = lambda: None
@@ -230,9 +231,7 @@ class BlobReader:
         self.close()
         pipe = subprocess.PIPE
         try:
-            git = subprocess.Popen(
-                self._argv, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=reading_environment()
-            )
+            git = subprocess.Popen(self._argv, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=self._env)
         except FileNotFoundError as error:
             raise GitFailed("git is not installed here", "Install git.") from error
         except OSError as error:

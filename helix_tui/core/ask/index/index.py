@@ -76,7 +76,8 @@ def open_index(
         NothingToAsk: the folder or the revision does not exist.
         GitFailed: git is missing, or fails.
     """
-    path = None if in_memory else Path(project.helix_dir, "ask", FILE)
+    # of this work tree, whose files differ from those of others of the project
+    path = None if in_memory else Path(project.root, ".helix", "ask", FILE)
     return RepositoryIndex(project.root, path, revision, with_meaning=with_meaning)
 
 

@@ -33,7 +33,7 @@ from helix_tui.core.editing.plan import Plan
 from helix_tui.core.editing.steps import CommandStep, PlanChanged, called, differences, preconditions
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.process import Finished, run
-from helix_tui.core.ground.project import Project, ddx_setting, find_ddx, find_project
+from helix_tui.core.ground.project import Project, ddx_environment, ddx_setting, find_ddx
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.writes import make_folder
 
@@ -260,10 +260,8 @@ def find_executable(
     Raises:
         DdxError: the ddx asked for does not exist; it is not replaced by another one.
     """
-    env = dict(os.environ if env is None else env)
     # otherwise ddx might find another folder, and change another queue
-    if find_project(project.root, env=env).ddx_dir != project.ddx_dir:
-        env["DDX_BEAD_DIR"] = os.fspath(project.ddx_dir)
+    env = ddx_environment(project, os.environ if env is None else env)
     found = find_ddx(explicit, env)
     if found is not None:
         return Executable((os.fspath(found),), project.root, env)

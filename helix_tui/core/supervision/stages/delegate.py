@@ -26,7 +26,7 @@ from helix_tui.core.ddx.names import BARE
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ground.errors import with_who
 from helix_tui.core.ground.process import Finished, mark_for, run_to_files
-from helix_tui.core.ground.project import Project, find_ddx, find_project
+from helix_tui.core.ground.project import Project, ddx_environment, find_ddx
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.writes import make_folder, replace_file
 from helix_tui.core.supervision.stages.table import StagePrompt
@@ -110,7 +110,7 @@ class Delegate(Struct):
     grace: float = 6.0
 
     def __post_init__(self) -> None:
-        self.env = _environment(self.project, self.env)
+        self.env = ddx_environment(self.project, self.env)
         self.timeout = self.timeout or seconds_of(self.env.get("HELIX_AGENT_TIMEOUT", ""), TIMEOUT_S)
 
     @property
@@ -286,15 +286,7 @@ def seconds_of(text: str, otherwise: float) -> float:
 
 def logs_folder(project: Project) -> Path:
     """The log folder, created if missing and ignored by git."""
-    return make_folder(project.root / LOGS)
-
-
-def _environment(project: Project, env: Mapping[str, str]) -> dict[str, str]:
-    """The environment for ddx, pointing it to this project."""
-    full = dict(env)
-    if find_project(project.root, env=full).ddx_dir != project.ddx_dir:
-        full["DDX_BEAD_DIR"] = os.fspath(project.ddx_dir)
-    return full
+    return make_folder(project.main_root / LOGS)
 
 
 def unheard(words: Sequence[str], agent_choice: AgentChoice) -> tuple[str, ...]:
