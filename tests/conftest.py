@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from helix_tui.core.ground import person
 from helix_tui.core.ground.process import allow_reads
 from tests.rerun import pytest_configure, pytest_runtest_logreport, pytest_sessionfinish
 
@@ -82,6 +83,7 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     for name, value in _GIT.items():
         monkeypatch.setenv(name, value)
     allow_reads()  # a console that left in this process has ended them
+    person.forget_notes()
 
 
 @pytest.fixture(autouse=True)

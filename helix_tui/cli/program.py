@@ -19,6 +19,7 @@ from helix_tui import __version__
 from helix_tui.cli.call import Call
 from helix_tui.cli.commands import COMMANDS, CONSOLE, HEADINGS, MODULES, ROWS, grouped
 from helix_tui.core.ground import log as logs
+from helix_tui.core.ground import person
 from helix_tui.core.ground.errors import DEFECT, READER_GONE, HelixError, ReaderGone
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.stages.commands import CommandRow
@@ -205,11 +206,16 @@ def _run(words: list[str]) -> int:
     logs.begin(call.directory, process=name or "console", read_only=call.read_only or on_copy, debug=options.debug)
     adjust = getattr(module, "adjust", None)  # a command with other defaults for the global options
     call = adjust(call) if adjust else call
+    failure = ""
     try:
         code: int = module.run(call)
     except HelixError as error:
         call.fail(error)
-        code = error.exit_code
+        code, failure = error.exit_code, error.message
+    if name is not None:
+        for line in person.notes():
+            if not failure or failure not in line:
+                call.note(f"helix-tui: {line}")
     return code
 
 

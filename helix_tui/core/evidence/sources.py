@@ -38,7 +38,6 @@ from helix_tui.core.ground.files import read_end
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS, format_day, midnight, now_ns, parse_instant
 from helix_tui.core.supervision.run_state.status import said_lines
-from helix_tui.core.supervision.stages.delegate import LOGS
 
 if TYPE_CHECKING:
     from helix_tui.core.memory.records import Memory
@@ -171,7 +170,7 @@ def read_memories(project: Project) -> Sequence[Memory]:
 
 def read_runs(project: Project) -> Sequence[tuple[str, Sequence[str]]]:
     """The own lines of the last runs of the loop, by log name."""
-    folder = project.main_root / LOGS
+    folder = project.logs_dir
     try:
         names = sorted((name for name in os.listdir(folder) if name.endswith(".log")), reverse=True)[:MAX_RUNS]
     except OSError:

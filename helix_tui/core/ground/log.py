@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from helix_tui.core.ground.person import state_folder
+from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.text import clean_block, counted
 from helix_tui.core.ground.writes import make_folder
 
@@ -85,8 +86,12 @@ def _open(root: logging.Logger) -> None:
 
 def log_file() -> Path:
     """Where this process logs, whether or not the file exists yet."""
-    folder = None if _where.get("read_only") else _project_folder(_where.get("directory"))
-    return (folder or state_folder()) / "logs" / NAME
+    directory = _where.get("directory")
+    if directory is not None and not _where.get("read_only"):
+        helix = find_project(directory).helix_dir
+        if os.path.isdir(helix) and os.access(helix, os.W_OK):
+            return helix / "logs" / NAME
+    return state_folder() / "logs" / NAME
 
 
 def shown_file() -> str:
@@ -99,20 +104,6 @@ def shown_file() -> str:
             return str(path.relative_to(folder))
     home = Path.home()
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
-
-
-def _project_folder(directory: Path | None) -> Path | None:
-    """``.helix`` of the project that a folder belongs to, if it exists and is writable."""
-    if directory is None:
-        return None
-    for folder in (directory, *directory.parents):
-        helix = folder / ".helix"
-        if os.path.isdir(helix):  # False for an invalid file name, where Path.is_dir raises: logging must not
-            return helix if os.access(helix, os.W_OK) else None
-        # a project without .helix: a .helix further up belongs to another project
-        if os.path.exists(folder / ".git") or os.path.exists(folder / ".ddx"):
-            return None
-    return None
 
 
 def program(argv: Sequence[str], how: str, seconds: float, room: str = "process") -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.files import FOLDER_FLAGS, open_file
 
 LEDGER = "trust.json"
 
@@ -48,6 +48,24 @@ class Ledger(Struct, frozen=True):
     problem: str = ""
 
 
+_notes: dict[str, None] = {}
+
+
+def note(line: str) -> None:
+    """Say a line to the person once, on whatever face this process has: stderr, or the console's notices."""
+    _notes.setdefault(line)
+
+
+def notes() -> tuple[str, ...]:
+    """The lines so far, oldest first."""
+    return tuple(_notes)
+
+
+def forget_notes() -> None:
+    """Begin anew, as in another process."""
+    _notes.clear()
+
+
 class LedgerUnreadable(HelixError):
     """The ledger cannot be read, so nothing may be added."""
 
@@ -68,15 +86,17 @@ def load() -> Ledger:
     """The ledger as it is now; one that is missing, or that cannot be read, allows nothing."""
     path = state_folder() / LEDGER
     try:
-        with open(path, "rb", opener=_open_at_once) as file:
+        with open_file(path) as file:
             status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+            if status.st_uid != os.geteuid() or status.st_mode & 0o022:
                 raise ValueError("it is not a file that only you can write")
             allowed = _decoder.decode(file.read(_MAX_BYTES))
     except FileNotFoundError:
         return Ledger()
     except (OSError, ValueError) as error:
-        return Ledger(problem=f"{path} is not used, so nothing is allowed: {error}")
+        problem = f"{path} is not used, so nothing is allowed: {error}"
+        note(problem)
+        return Ledger(problem=problem)
     return Ledger(allowed)
 
 
@@ -126,16 +146,12 @@ def _change(stays: Callable[[Allowed], bool], added: tuple[Allowed, ...]) -> Non
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(folder, FOLDER_FLAGS)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 _decoder = msgspec.json.Decoder(tuple[Allowed, ...])

@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ground.files import add_root, text_of
+from helix_tui.core.ground.own_folders import own_folder
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.work_tree import (
     WorkTree,
@@ -87,8 +88,13 @@ class Project(Struct, frozen=True):
 
     @property
     def helix_dir(self) -> Path:
-        """HELIX's own folder."""
-        return self.main_root / ".helix"
+        """HELIX's own folder, or a path at which nothing can be (`own_folder`)."""
+        return own_folder(self.main_root, ".helix", self.common_dir if self.primary else self.git_dir)
+
+    @property
+    def logs_dir(self) -> Path:
+        """The folder of agents' prompts and output, or a path at which nothing can be."""
+        return own_folder(self.main_root, ".helix-logs", self.common_dir if self.primary else self.git_dir)
 
     @property
     def main_root(self) -> Path:

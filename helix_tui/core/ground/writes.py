@@ -34,6 +34,7 @@ from helix_tui.core.ground.files import (
     root_of,
     status_of,
 )
+from helix_tui.core.ground.own_folders import require_used
 from helix_tui.core.ground.work_tree import common_dir_above
 
 HEADING = "# helix-tui keeps these for itself; prompts of a project may be committed"
@@ -190,8 +191,10 @@ def make_folder(folder: Path) -> Path:
     from git.
 
     Raises:
+        NotUsed: it is in a folder that may not be used.
         OSError: the folder cannot be created, or a link is on the way.
     """
+    require_used(folder)
     path = os.path.abspath(folder)
     root = root_of(path)
     if root is None:

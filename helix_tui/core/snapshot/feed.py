@@ -24,6 +24,7 @@ from helix_tui.core.ddx.probe import at_hand
 from helix_tui.core.ddx.runs.running import STALL_AFTER_S, QueueReader, Run
 from helix_tui.core.editing.journal import Journal, edits_of
 from helix_tui.core.ground import log as logs
+from helix_tui.core.ground import person
 from helix_tui.core.ground.project import Project, lease_roots
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.threads import keep_at
@@ -291,6 +292,7 @@ class Gatherer:
 
     def _notices(self, tracker: Tracker, queue: Queue, dialect: Dialect | None, archive: Tracker) -> tuple[Notice, ...]:
         notices = [Notice("problem", tracker.problem)] if tracker.problem else []
+        notices.extend(Notice("person", line) for line in person.notes())
         notices.extend(Notice("ddx", remark.text, remark.short) for remark in remarks(tracker.beads, dialect))
         if tracker.dropped:
             count = len(tracker.dropped)

@@ -32,6 +32,7 @@ from helix_tui.core.editing.journal import JournalHistory, Who
 from helix_tui.core.editing.plan import Plan
 from helix_tui.core.editing.steps import CommandStep, PlanChanged, called, differences, preconditions
 from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.own_folders import require_used
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.project import Project, ddx_environment, ddx_setting, find_ddx
 from helix_tui.core.ground.text import clean_line
@@ -80,9 +81,11 @@ class WriteGate(Struct, frozen=True):
 
         Raises:
             WritesForbidden: --read-only.
+            NotUsed: ``.helix`` may not be used, and without a journal nothing is changed.
         """
         if self.read_only:
             raise WritesForbidden
+        require_used(self.project.helix_dir)
 
     @contextmanager
     def open(self) -> Iterator[int]:

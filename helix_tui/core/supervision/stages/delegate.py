@@ -286,7 +286,7 @@ def seconds_of(text: str, otherwise: float) -> float:
 
 def logs_folder(project: Project) -> Path:
     """The log folder, created if missing and ignored by git."""
-    return make_folder(project.main_root / LOGS)
+    return make_folder(project.logs_dir)
 
 
 def unheard(words: Sequence[str], agent_choice: AgentChoice) -> tuple[str, ...]:

@@ -1,0 +1,1 @@
+"""Repositories made to do harm, and those that people really have."""
