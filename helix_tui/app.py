@@ -355,7 +355,8 @@ class HelixApp(Traveller, barrier.GuardedApp):
     def _begin_watch(self) -> None:
         """Start the monitor, once the queue is on screen."""
         if self._look_out == "live" and self.monitor is None:
-            self._open_watch(self.snapshot, read_only=self.read_only).start(self.snapshot)
+            # the newest one: what arrived before the monitor was there is not passed on again
+            self._open_watch(self.snapshot, read_only=self.read_only).start(self._feed.snapshot)
 
     def _concerns_from_thread(self, concerns: Concerns) -> None:
         """Called by the monitor in its thread: the needs have changed."""

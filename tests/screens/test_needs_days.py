@@ -690,7 +690,7 @@ async def test_undoing_a_landing_takes_the_merge_out_where_nothing_else_has_it(d
 
     async with days.run_test(size=SIZE) as pilot:
         await opened(days, pilot, "kept_aside:k-land")
-        await turned(pilot, "M", "removes the merge from the branch")
+        await turned(pilot, "M", "git removes the merge from the branch")
         merge = git(days.root, "rev-parse", "HEAD")
         assert merge != before
         if held == "a commit since":

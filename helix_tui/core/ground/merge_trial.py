@@ -7,6 +7,8 @@ two commits there without a work tree; what it makes goes with the folder.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 
@@ -116,3 +118,33 @@ def branch_of(root: Path) -> str:
     """The branch that is checked out, in a few words."""
     named = ask_git(root, "symbolic-ref", "--quiet", "--short", "HEAD")
     return clean_line(named.out.strip(), 60) if named is not None else "the checked-out commit"
+
+
+class MergeForecasts:
+    """Whether changes merge into the branch as it is now: each pair of commits is tried once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._tried: dict[tuple[str, str], MergeForecast | None] = {}
+
+    def look(self, refs: Mapping[str, str]) -> dict[str, MergeForecast]:
+        """The forecasts for named changes, each given by a ref or a commit; unknown ones are left out."""
+        asked = "".join(f"{ref}^{{commit}}\n" for ref in ("HEAD", *refs.values()))
+        words = ("cat-file", "--batch-check=%(objectname)")
+        resolved = ask_git(self._root, *words, given=asked.encode()) if refs else None
+        if resolved is None:
+            return {}
+        head, *commits = resolved.out.split("\n")[: len(refs) + 1]
+        pairs = {name: (head, commit) for name, commit in zip(refs, commits, strict=False) if " " not in commit}
+        self._tried = {pair: self._tried[pair] for pair in pairs.values() if pair in self._tried}
+        if missing := [pair for pair in dict.fromkeys(pairs.values()) if pair not in self._tried]:
+            self._try(missing)
+        return {name: told for name, pair in pairs.items() if (told := self._tried[pair]) is not None}
+
+    def _try(self, pairs: list[tuple[str, str]]) -> None:
+        self._tried |= dict.fromkeys(pairs)
+        # what cannot be tried stays unknown: the merge itself will show it
+        with suppress(GitFailed, OSError), MergeTrial(self._root) as trial:
+            for ours, theirs in pairs:
+                with suppress(GitFailed):
+                    self._tried[ours, theirs] = MergeForecast(trial.branch, trial.merge(ours, theirs).conflicts)

@@ -14,9 +14,16 @@ from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.fields import DROPPED
+from helix_tui.core.ground.merge_trial import MergeForecast
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.memory.reports import Proposal
-from helix_tui.core.supervision.decide.need_view import NeedFilter, actions_of, operations_for, senseless
+from helix_tui.core.supervision.decide.need_view import (
+    NeedFilter,
+    actions_of,
+    operations_for,
+    senseless,
+    shared_actions,
+)
 from helix_tui.core.supervision.decide.needs import Need, needs_of
 from helix_tui.core.supervision.decide.stuck import find_stuck, mend_words
 from helix_tui.core.supervision.run_state.budget import BudgetUse
@@ -99,9 +106,9 @@ def test_drift_and_orphaned_claims_are_needs() -> None:
         (
             {"status": "in_progress", "preserved-review-blocked-at": "2026-08-20T10:00:00Z"},
             "preserved_review_blocked",
-            5,
+            6,
         ),
-        ({"status": "proposed"}, "proposed", 5),
+        ({"status": "proposed"}, "proposed", 6),
         ({"status": "blocked", "external-blocker": "a vendor"}, "blocked_external", 4),
     ],
 )
@@ -179,7 +186,7 @@ def test_work_kept_aside_on_an_open_bead_waits_for_a_person() -> None:
     assert needs[-4].reason == f"land_conflict; kept at {ref}; attempt 20260822T100000-kept"
     assert needs[-4].attempt_id == "20260822T100000-kept", "an attempt that failed leaves the kept change where it was"
     assert "refs/c/0" in needs[-2].reason
-    assert needs[-2].reason.startswith("review "), "what came of it before any id"
+    assert needs[-2].reason.startswith("refused by review: "), "what came of it before any id"
     assert ref not in needs[-1].reason
     assert [each.label for each in actions_of(needs[-1], senseless(needs[-1], book.of_bead("late")[0]))][:2] == [
         "close",
@@ -330,13 +337,13 @@ def test_a_refused_attempt_waits_until_a_person_gives_its_parked_bead_back(
     ],
 )
 def test_what_a_review_found_comes_first(below: str, first: str) -> None:
-    """That it was refused is told by its group; a row is cut at its end."""
+    """After that it was refused; a row is cut at its end."""
     said = "pre-land repair: repair-cycle-exhausted"
     refused = _tried("a", 2, "repair-cycle-exhausted", detail=said)
     event = {"kind": "execute-bead", "summary": "repair-cycle-exhausted", "body": f"{said}\n{below}"}
     tracker = parse_rows(json.dumps({"id": "a", "title": "t", "events": [event]}).encode())
     (need,) = needs_of(classify(tracker.beads, now=NOW), (), tracker, attempts=AttemptBook([refused]))
-    assert need.reason.startswith(first)
+    assert need.reason.startswith(f"refused by review: {first}")
 
 
 @pytest.mark.parametrize(
@@ -357,6 +364,26 @@ def test_what_holds_a_bead_for_its_review_comes_first_too(below: str, first: str
     (need,) = needs_of(queue, (), tracker, attempts=AttemptBook([kept]))
     assert (need.kind, need.attempt_id) == ("preserved_review_blocked", kept.attempt_id)
     assert need.reason.startswith(first)
+
+
+@pytest.mark.parametrize("conflicts", [("data/north.txt",), ()])
+def test_what_is_known_of_a_merge_is_said_and_decides_what_is_offered_first(conflicts: tuple[str, ...]) -> None:
+    ref = "refs/ddx/iterations/a/x"
+    for status in ("land_conflict", "review_block", "preserved_needs_review", "ratchet_failed"):
+        kept = _tried("a", 2, status, preserve_ref=ref, result_rev="c" * 40)
+        tracker = parse_rows(json.dumps({"id": "a", "title": "t"}).encode())
+        queue, book = classify(tracker.beads, now=NOW), AttemptBook([kept])
+        forecast = {kept.attempt_id: MergeForecast("main", conflicts)}
+        (need,) = needs_of(queue, (), tracker, attempts=book, forecasts=forecast)
+        (unknown,) = needs_of(queue, (), tracker, attempts=book)
+        assert need.mark == unknown.mark, "a snooze does not end because somebody else pushed"
+        assert ("conflicts with main in data/north.txt" in need.reason) == bool(conflicts)
+        assert need.reason.startswith("refused by review") == (status == "review_block")
+        offered = [each.id for each in actions_of(need, senseless(need, kept))]
+        assert ("resolve" in offered) == bool(conflicts), "the key that resolves it, whatever kind it is"
+        assert (offered[-1] == "land") == bool(conflicts or status == "review_block")
+        heading = [each.id for each in shared_actions([need, replace(need, bead_id="b")], lambda _: ())]
+        assert ("land" in heading) == (not conflicts and status != "review_block")
 
 
 def test_a_kept_change_may_be_landed_by_the_next_worker_until_it_is_rejected() -> None:

@@ -295,8 +295,7 @@ def _follow_up(attempt: Attempt, now: int) -> str:
     if attempt.retry_after is not None and attempt.retry_after > now:
         return f"retry in {format_span((attempt.retry_after - now) / NS)}"
     if attempt.status.startswith("land_conflict"):
-        ref = attempt.kept_at or "the preserved change"
-        return f"rebase {ref} by hand, or open the bead again for a fresh attempt"
+        return "resolve its conflicts with the branch, or have the bead attempted again"
     if re.search(UNROUTED, f"{attempt.error}\n{attempt.detail}"):
         return WHO
     worse = [each.describe() for each in attempt.ratchets if not each.passed]

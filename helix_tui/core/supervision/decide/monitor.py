@@ -26,6 +26,7 @@ from helix_tui.core.editing.journal import JournalHistory
 from helix_tui.core.editing.steps import Conflict, OperationRefused, Overlay, PlanBuilder, called
 from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.files import Folder, stamp_of
+from helix_tui.core.ground.merge_trial import MergeForecast, MergeForecasts
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.threads import keep_at
 from helix_tui.core.ground.time import now_ns
@@ -86,6 +87,11 @@ MAX_AUTO_UPDATES = 20
 """Maximum new beads for which the focus is updated automatically; a person looks at more first."""
 
 
+News = tuple[QueueState, JournalHistory, Mapping[str, str]]
+"""A state of the queue, the journal, and the kept changes."""
+NONE_KEPT: Mapping[str, str] = {}
+
+
 class Concerns(Struct, frozen=True):
     """The findings of one look."""
 
@@ -108,6 +114,8 @@ class Concerns(Struct, frozen=True):
     """Pending lessons."""
     snoozes: Mapping[str, Snooze] = {}
     """Needs that were put off."""
+    forecasts: Mapping[str, MergeForecast] = {}
+    """Attempt -> whether its kept change would merge into the branch, where git can tell."""
 
 
 def needs_now(project: Project, snapshot: QueueState, attempts: AttemptBook, found: Concerns, now: int) -> SplitNeeds:
@@ -134,6 +142,7 @@ def needs_now(project: Project, snapshot: QueueState, attempts: AttemptBook, fou
         lessons=found.lessons,
         budgets=found.status_summary.budget_uses(attempts, now),
         lands_kept=snapshot.dialect is not None and snapshot.dialect.lands_kept,
+        forecasts=found.forecasts,
     )
     return split_snoozed(needs, found.snoozes, now)
 
@@ -179,7 +188,8 @@ class BackgroundMonitor:
         # a look gives way to a concurrent writer; an acknowledgement waits for its turn
         self._drift = DriftWatch(project, WriteGate(project, curator is None, patience_s=0.0))
         self._patient = DriftWatch(project, WriteGate(project, curator is None))
-        self._news: tuple[QueueState, JournalHistory] | None = None
+        self._forecasts = MergeForecasts(project.root)
+        self._news: News | None = None
         self._wake = threading.Condition()
         self._stopped = False
         self._thread: threading.Thread | None = None
@@ -203,10 +213,10 @@ class BackgroundMonitor:
             self._stopped = True
             self._wake.notify_all()
 
-    def see(self, queue_state: QueueState, history: JournalHistory) -> None:
-        """Pass a newer state to the monitor."""
+    def see(self, queue_state: QueueState, history: JournalHistory, kept: Mapping[str, str] = NONE_KEPT) -> None:
+        """Pass a newer state to the monitor, with the kept changes (`landing.kept_refs`)."""
         with self._wake:
-            self._news = (queue_state, history)
+            self._news = (queue_state, history, kept)
             self._wake.notify_all()
 
     def acknowledge(self, ids: Iterable[str]) -> None:
@@ -215,7 +225,7 @@ class BackgroundMonitor:
             self._seen_by_person += ids
             self._wake.notify_all()
 
-    def look(self, queue_state: QueueState, history: JournalHistory) -> Concerns:
+    def look(self, queue_state: QueueState, history: JournalHistory, kept: Mapping[str, str] = NONE_KEPT) -> Concerns:
         """Find everything in a state at the current time; record new beads, and update the focus of a few."""
         trouble = ""
         try:
@@ -258,6 +268,7 @@ class BackgroundMonitor:
             status_summary,
             self._lessons.read(),
             read_snoozes(self.project),
+            self._forecasts.look(kept),
         )
 
     def refresh(self) -> Concerns:
@@ -318,7 +329,7 @@ class BackgroundMonitor:
         )
 
     def _run(self) -> None:
-        seen: tuple[QueueState, JournalHistory] | None = None
+        seen: News | None = None
         stamps: tuple[object, ...] = ()
         quiet = 0
         while True:
@@ -341,7 +352,7 @@ class BackgroundMonitor:
             if 0 < quiet < EVERY_S / POLL_S:
                 continue
             quiet = 0
-            why = self._acknowledge(ids, *seen) if ids else ""
+            why = self._acknowledge(ids, *seen[:2]) if ids else ""
             found = self.look(*seen)
             found = replace(found, trouble=why) if why else found
             if found != self.concerns:
@@ -349,12 +360,13 @@ class BackgroundMonitor:
                 self._tell(found)
 
 
-def _same(news: tuple[QueueState, JournalHistory], seen: tuple[QueueState, JournalHistory] | None) -> bool:
+def _same(news: News, seen: News | None) -> bool:
     """Whether all inputs of a look are the same."""
     if seen is None:
         return False
-    (queue_state, history), (old, old_history) = news, seen
-    return queue_state.queue is old.queue and queue_state.runs is old.runs and history is old_history
+    (queue_state, history, kept), (old, old_history, old_kept) = news, seen
+    same_rows = queue_state.queue is old.queue and queue_state.runs is old.runs
+    return same_rows and history is old_history and kept == old_kept
 
 
 def _unminded(queue_state: QueueState, focus: Focus) -> tuple[str, ...]:

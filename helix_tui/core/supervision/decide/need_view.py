@@ -342,17 +342,17 @@ _YES = NeedAction("accept", "approve", "lets the run do this once", "helix-tui i
 _NO = NeedAction("reject", "refuse", "the run continues without this", "helix-tui input --answer QUESTION no")
 _DECIDE = NeedAction("answer", "decide", "records the decision in the bead that it is about, and closes this one")
 _RELEASE = NeedAction(
-    "release", "release claim", "frees the bead, so that workers may pick it again", "helix-tui unclaim ID"
+    "release", "release claim", "ends the claim; the preview says if the bead becomes ready", "helix-tui unclaim ID"
 )
 _RELEASE_PARKED = NeedAction(
     "release", "release claim", "ends the claim; the bead still waits for your decision", "helix-tui unclaim ID"
 )
-_RETRY = NeedAction(
-    "retry", "retry", "attempts the bead again, with this or another model; costs money", "helix-tui build ID"
-)
+_RETRY = NeedAction("retry", "retry", "runs the bead again, with any model; costs money", "helix-tui build ID")
 _LAND = NeedAction("land", "land", "merges the kept change into the branch and closes the bead")
 _DROP = NeedAction("reject", "drop", "leaves the kept change at its ref; the next attempt starts over")
-_RESOLVE = NeedAction("resolve", "resolve in $EDITOR", "merges with the conflicts in your editor, then closes the bead")
+_RESOLVE = NeedAction(
+    "resolve", "resolve in $EDITOR", "opens the conflicts in your editor, then previews the merge and the closing"
+)
 _HOLD_BACK = NeedAction("reject", "make not eligible", "no worker picks the bead", "helix-tui eligible ID off")
 _UNBLOCK = NeedAction("accept", "reopen", "counts the review as resolved, so that workers may pick the bead")
 _INTERRUPT = NeedAction("loop", "stop worker", "opens the loop controls, with what can end this worker")
@@ -365,7 +365,7 @@ ACTIONS: dict[str, tuple[NeedAction, ...]] = {
     **dict.fromkeys(("physics-level", "guidance", "clarification"), (_ANSWER,)),
     "contradiction": (_SETTLE,),
     "approval": (_YES, _NO),
-    **dict.fromkeys(ASK_OF_ATTEMPT, (_ANSWER, _LAND, _RESOLVE, _RETRY, _DROP)),
+    **dict.fromkeys(ASK_OF_ATTEMPT, (_ANSWER, _RESOLVE, _LAND, _RETRY, _DROP)),
     "escalation": (_DECIDE,),
     "gap": (_ANSWER,),
     "ddx_refuses": (
@@ -385,6 +385,7 @@ ACTIONS: dict[str, tuple[NeedAction, ...]] = {
     "proposed": (
         NeedAction("accept", "accept", "opens the bead to workers", "helix-tui set ID status=open"),
         NeedAction("reject", "reject", "cancels the bead for good", "helix-tui cancel ID"),
+        _RESOLVE,
         _LAND,
     ),
     "blocked_external": (
@@ -395,18 +396,19 @@ ACTIONS: dict[str, tuple[NeedAction, ...]] = {
     ),
     "preserved_review_blocked": (
         _UNBLOCK,
-        _LAND,
         NeedAction("reject", "reject", "cancels the bead for good", "helix-tui cancel ID"),
+        _RESOLVE,
+        _LAND,
     ),
-    "merge_conflict": (_LAND, _RESOLVE, _RETRY, _DROP),
-    "failing_check": (_RETRY, _LAND, _DROP),
-    "refused": (_RETRY, _LAND, _DROP),
+    "merge_conflict": (_RESOLVE, _LAND, _RETRY, _DROP),
+    "failing_check": (_RETRY, _RESOLVE, _LAND, _DROP),
+    "refused": (_RETRY, _DROP, _RESOLVE, _LAND),
     "landed_faulted": (
         NeedAction("accept", "close", "leaves the change on the branch and closes the bead", "helix-tui close ID"),
         _RETRY,
         _HOLD_BACK,
     ),
-    "kept_aside": (_LAND, _RETRY, _DROP),
+    "kept_aside": (_RESOLVE, _LAND, _RETRY, _DROP),
     "lesson": (
         NeedAction(
             "accept", "accept", "remembers the lesson; agents are shown it", "helix-tui memory proposals accept REF"
@@ -435,6 +437,8 @@ def actions_of(need: Need, without: Collection[ActionId] = ()) -> tuple[NeedActi
 def _offered(need: Need) -> tuple[NeedAction, ...]:
     """The actions of its kind, and those of the decision that its bead waits for besides."""
     own = ACTIONS.get(need.kind, ())
+    if need.conflicts:
+        own = tuple(sorted(own, key=lambda each: each.id == "land"))  # as it is, the merge would fail
     if not need.also:
         return own
     return (*(_RELEASE_PARKED if each is _RELEASE else each for each in own), *ACTIONS.get(need.also, ()))
@@ -450,7 +454,8 @@ def senseless(need: Need, attempt: Attempt | None) -> frozenset[ActionId]:
     """Actions that make no sense for an attempt: landing without a kept change, resolving without a conflict."""
     if attempt is None or not attempt.preserved or not kept_ref(attempt):
         return LANDING | {"reject"} if need.kind in ASK_OF_ATTEMPT else LANDING
-    return frozenset() if status_of(attempt.status).about == "conflict" else _NO_CONFLICT
+    conflicts = status_of(attempt.status).about == "conflict" if need.conflicts is None else need.conflicts
+    return frozenset() if conflicts else _NO_CONFLICT
 
 
 Without = Callable[[Need], Collection[ActionId]]
@@ -468,7 +473,9 @@ def shared_actions(needs: Sequence[Need], without: Without) -> tuple[NeedAction,
             common -= {"reject"}  # each is answered separately
     able: set[ActionId] = set()
     for need in needs:
-        able |= common.difference(without(need))
+        # a heading does not offer to land what a review refused or what conflicts: each is looked at first
+        unfit = {"land"} if len(needs) > 1 and (need.refused or need.conflicts) else set()
+        able |= common.difference(without(need), unfit)
         if able == common:
             break
     return tuple(each for each in _offered(needs[0]) if each.id in able) if needs else ()

@@ -30,6 +30,7 @@ from helix_tui.core.ddx.names import About, status_of
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.fields import DROPPED
 from helix_tui.core.ground.files import read_bytes
+from helix_tui.core.ground.merge_trial import MergeForecast
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, parse_instant
@@ -60,7 +61,11 @@ _KEPT_FOR: Mapping[About, str] = {"conflict": "merge_conflict", "check": "failin
 
 _Found = tuple[str, str, str]
 
+REFUSED = "refused by review"
+"""What a need says of a change that a review refused."""
+
 NONE_TRIED = AttemptBook()
+NO_FORECASTS: Mapping[str, MergeForecast] = {}
 NONE_ARCHIVED: Mapping[str, Archived] = {}
 
 
@@ -97,6 +102,10 @@ class Need(Struct, frozen=True):
     """The short name of its conflict between documents (`conflict_ref`), whether or not a question asks about it."""
     mark: str = ""
     """Changes with the underlying facts, but not with age."""
+    refused: bool = False
+    """Whether a review refused the change of its attempt."""
+    conflicts: bool | None = None
+    """Whether the change of its attempt conflicts with the branch; None if not known."""
 
     @property
     def key(self) -> str:
@@ -152,6 +161,7 @@ def needs_of(
     lessons: Iterable[Proposal] = (),
     budgets: Iterable[BudgetUse] = (),
     lands_kept: bool = False,
+    forecasts: Mapping[str, MergeForecast] = NO_FORECASTS,
 ) -> tuple[Need, ...]:
     """Everything that waits for a person, by urgency, then by how much it holds up, cost and priority.
 
@@ -170,6 +180,7 @@ def needs_of(
         lessons: pending lessons from attempts.
         budgets: the limits of a run and a day; those reached count.
         lands_kept: whether this ddx lands a kept change before a new attempt.
+        forecasts: whether the changes of attempts would merge into the branch.
     """
     dying = {orphan.bead_id: orphan.reason for orphan in dead}
     left = {orphan.bead_id: orphan for orphan in orphans}
@@ -202,7 +213,7 @@ def needs_of(
     if tracker.unread:
         needs.append(Need("unread_lines", "", tracker.unread, 0))
     begun = _beginnings(runs, left.values(), dead, questions, stoppage, tracker) | _cancelled_at(queue, needs)
-    whole = [_completed(queue, attempts, need, begun) for need in _once(queue, needs)]
+    whole = [_completed(queue, attempts, need, begun, forecasts) for need in _once(queue, needs)]
     return tuple(sorted(whole, key=lambda need: _rank(queue, need)))
 
 
@@ -268,8 +279,14 @@ _BY_ATTEMPT = frozenset({*OF_ITS_ATTEMPT, "preserved_review_blocked", "conflict"
 _NO_AGE = re.compile(r"\d+")
 
 
-def _completed(queue: Queue, attempts: AttemptBook, need: Need, begun: Mapping[str, int | None]) -> Need:
-    """A need with its age, attempt, cost and assignee added."""
+def _completed(
+    queue: Queue,
+    attempts: AttemptBook,
+    need: Need,
+    begun: Mapping[str, int | None],
+    forecasts: Mapping[str, MergeForecast],
+) -> Need:
+    """A need with its age, attempt, cost and assignee added, and what stands against landing its change."""
     bead = queue.beads.get(need.bead_id)
     made = attempts.of_bead(need.bead_id) if need.bead_id else ()
     attempt = made[0] if made and need.decision.kind in _BY_ATTEMPT else None
@@ -284,8 +301,15 @@ def _completed(queue: Queue, attempts: AttemptBook, need: Need, begun: Mapping[s
     about = need.attempt_id or (attempt.attempt_id if attempt is not None else "")
     stood = bead.updated_at if bead is not None else ""
     spent = made if need.kind != "lesson" else ()
+    refused = attempt is not None and attempt.verdict.outcome == "refused"
+    forecast = forecasts.get(about) if need.kind != "lesson" else None
+    against = [REFUSED] if refused else []
+    against += [str(forecast)] if forecast is not None and forecast.conflicts else []
     return replace(
         need,
+        reason=f"{', '.join(against)}{':' if refused else ';'} {need.reason}" if against else need.reason,
+        refused=refused,
+        conflicts=None if forecast is None else bool(forecast.conflicts),
         since=since,
         attempt_id=about,
         kept_rev=attempt.result_rev if attempt is not None and attempt.attempt_id == about else "",

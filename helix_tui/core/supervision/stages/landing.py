@@ -19,7 +19,10 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.operations import CloseWithCommit
@@ -45,6 +48,13 @@ def kept_ref(attempt: Attempt | None) -> str:
     """The ref or commit by which git can find an attempt's kept change; empty if unknown."""
     found = () if attempt is None else (*attempt.kept_refs, attempt.result_rev)
     return next((ref for ref in found if _REF.match(ref)), "")
+
+
+def kept_refs(queue: Queue, attempts: AttemptBook) -> dict[str, str]:
+    """Attempt -> where git finds its change, for the unfinished beads whose last change is kept."""
+    latest = (attempts.deciding(bead_id) for bead_id, bead in queue.beads.items() if bead.status not in TERMINAL)
+    kept = (attempt for attempt in latest if attempt is not None and attempt.preserved)
+    return {attempt.attempt_id: ref for attempt in kept if (ref := kept_ref(attempt))}
 
 
 class Resolution(Struct, frozen=True):
@@ -125,18 +135,18 @@ class Landing(Struct, frozen=True):
         made = _closings(curator, queue_state, closings)
         going = {bead_id for step in made.steps for bead_id in step.edits}
         merging = [change for change in self.changes if change.bead_id in going]
-        reset = f"git reset --keep {_head(root)[:12]}"
-        note = f"{reset} removes the merge from the branch, as long as nothing else contains it"
+        reset, notes = f"git reset --keep {_head(root)[:12]}", made.notes
+        traces = (*made.back.traces, "git removes the merge from the branch only as long as nothing else contains it")
         if not made.undoable:
-            reset, note = "", "once it has landed, `git revert -m 1` of the merge removes its changes from the branch"
+            reset, notes = "", (*notes, "`git revert -m 1` of the merge removes its changes from the branch")
         return replace(
             made,
             kind="land",
             title=self.title(len(merging)),
             first=tuple(change.command for change in merging),
             refusals=(*map(Refusal, map(CloseWithCommit, refusals), refusals.values()), *made.refusals),
-            notes=(*(change.warning for change in merging if change.warning), *made.notes, note),
-            back=replace(made.back, last=reset),
+            notes=(*(change.warning for change in merging if change.warning), *notes),
+            back=replace(made.back, last=reset, traces=traces),
         )
 
     def run(self, curator: Curator, shown: Plan) -> Result:

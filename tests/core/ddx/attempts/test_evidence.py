@@ -172,7 +172,7 @@ def test_without_a_bundle_the_bead_tells_why_it_ended() -> None:
         (
             Attempt("a", status="land_conflict", preserve_ref="refs/x"),
             "resolvable",
-            "rebase refs/x",
+            "resolve its conflicts",
         ),
         (Attempt("a", status="no_changes", retry_after=NOW + 18720 * NS), "resolvable", "retry in 5h 12m"),
         (Attempt("a", status="no_changes", retry_after=NOW - NS), "resolvable", "acceptance"),
@@ -242,7 +242,7 @@ FAULTED = Attempt("a", "x", status="review_block", landed_rev="a" * 40)
         (LANDED, {"status": "closed"}, "nothing to do: it landed"),
         (SATISFIED, {}, "the work was done before, but its bead is open: look at the result"),
         (SATISFIED, {"status": "closed"}, "nothing to do"),
-        (KEPT, {}, "by hand, or open the bead again"),
+        (KEPT, {}, "resolve its conflicts with the branch"),
         (KEPT, {"status": "closed"}, "nothing to do: its bead is closed"),
         (Attempt("a", "x", status="execution_failed"), {"status": "cancelled"}, "nothing to do: its bead is cancelled"),
         (FAULTED, {"status": "closed"}, "the change has landed: read it"),
