@@ -304,8 +304,8 @@ STEPS = (
     Step(
         "finding",
         "{find.filter} filters as you type: ready:yes, p<=1, label:area:*, order:unblocks. Press {find.filter}, type"
-        " ready:yes and enter; {go.back} shows all again.",
-        ("find.filter",),
+        " ready:yes and enter; then {go.back}, which shows all again.",
+        ("go.back",),
     ),
     Step(
         "what runs",

@@ -518,22 +518,30 @@ class Traveller(App[int]):
 
     def offer_tour(self) -> None:
         """Offer the tour at the first start, if there is room; never again after that."""
-        from helix_tui.screens.help import MIN_CARD_SIZE
         from helix_tui.screens.panes import keep
 
-        room = self.size.width >= MIN_CARD_SIZE.width and self.size.height >= MIN_CARD_SIZE.height
         # a timer calls this: the console may be quitting, without a screen
         screen = next(reversed(self.screen_stack), None)
-        if room and self.kept.first_start and isinstance(screen, HelixScreen):
+        if self._has_tour_room and self.kept.first_start and isinstance(screen, HelixScreen):
             self.kept.note_start()
             keep(screen, self.kept.write)
-            self.begin_tour(offer=True)
+            if self.tour is None:  # else it has begun: `demo --tour`
+                self.begin_tour(offer=True)
+
+    @property
+    def _has_tour_room(self) -> bool:
+        from helix_tui.screens.help import MIN_CARD_SIZE
+
+        return self.size.width >= MIN_CARD_SIZE.width and self.size.height >= MIN_CARD_SIZE.height
 
     def begin_tour(self, *, offer: bool = False) -> None:
         """Show the first step, or the offer."""
-        from helix_tui.screens.help import Tour
+        from helix_tui.screens.help import MIN_CARD_SIZE, Tour
 
         self.tour = Tour(self, offer=offer)
+        if not self._has_tour_room:
+            columns, lines = MIN_CARD_SIZE
+            self.say(f"The tour needs {columns} columns and {lines} lines. Enlarge the terminal to see it.", "warning")
         for screen in self.screen_stack:
             self.show_tour(screen)
 

@@ -160,6 +160,8 @@ def run(call: Call) -> int:
     if call.options.dry_run:
         return print_dry_run(call)
     headless = call.options.headless or call.json or not (sys.stdout.isatty() and sys.stdin.isatty())
+    if not headless:
+        call.note("Building a throw-away project for the demo: a few seconds. q leaves it.")
     with tidy_when_killed(), throw_away(call) as holder:
         root = build(call, holder)
         return drain(call, root) if headless else watch(call, root)

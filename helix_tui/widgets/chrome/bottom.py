@@ -126,7 +126,7 @@ class Prompt(Vertical):
     """The prompt. It posts what is typed, and at the end whether it was accepted."""
 
     DEFAULT_CSS = """
-    Prompt { dock: bottom; height: auto; background: $helix-ground; layer: prompt; }
+    Prompt { split: bottom; height: auto; background: $helix-ground; }
     Prompt RowList { height: auto; max-height: 8; }
     Prompt > #line { layout: horizontal; height: 1; }
     Prompt Input { width: 1fr; border: none; height: 1; padding: 0; }
@@ -304,7 +304,7 @@ class Chooser(Vertical):
         Binding("escape", "call_off", show=False, id="go.back"),
     ]
     DEFAULT_CSS = """
-    Chooser { dock: bottom; height: auto; background: $helix-ground; layer: prompt; }
+    Chooser { split: bottom; height: auto; background: $helix-ground; }
     Chooser RowList { height: auto; }
     """
 

@@ -1,0 +1,78 @@
+"""Nothing lies over text that one is told to read: notices, prompts, choosers and the tour have lines of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.widget import Widget
+from textual.widgets._toast import Toast
+
+from helix_tui.screens.help import STEPS, TourCard
+from helix_tui.settings import Layout
+from tests.screens.conftest import Console, MakeConsole
+
+
+def overlapping(app: Console) -> list[tuple[Widget, Widget]]:
+    """Pairs of shown widgets without children that share a cell."""
+    leaves = [leaf for leaf in app.screen.query("*") if leaf.region.area and leaf.visible and not leaf.children]
+    return [
+        (first, second)
+        for place, first in enumerate(leaves)
+        for second in leaves[place + 1 :]
+        if first.region.intersection(second.region).area
+    ]
+
+
+@pytest.mark.parametrize("size", [(48, 40), (80, 24), (120, 40), (160, 48)])
+@pytest.mark.parametrize("keys", [(), ("slash",), ("N",), ("w",), ("o",), ("J",), ("colon",), ("exclamation_mark",)])
+async def test_a_notice_lies_over_nothing(console: MakeConsole, size: tuple[int, int], keys: tuple[str, ...]) -> None:
+    app = console()
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await pilot.press(*keys)
+        app.say("memories: 1 credited, 1 proposed", "warning")
+        await pilot.pause()
+        await pilot.pause()
+        toast = app.screen.query_one(Toast)
+        assert toast.region.height
+        assert not [pair for pair in overlapping(app) if toast in pair]
+
+
+async def test_the_tour_stays_readable_while_one_types_what_it_says(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        app.is_demo = True
+        await app.action_tour()
+        for _ in range(3):
+            await pilot.press("ctrl+t")
+        assert STEPS[3].title == "finding"
+        await pilot.press("slash")
+        await pilot.pause()
+        card = app.screen.query_one(TourCard)
+        assert app.sees("Press /, type ready:yes and enter")
+        assert not [pair for pair in overlapping(app) if card in pair]
+        await pilot.press(*"ready", "colon", *"yes", "enter")
+        assert app.tour is not None
+        assert app.tour.place == 3
+        await pilot.press("escape")
+        assert app.tour.place == 4
+
+
+async def test_a_tour_that_was_asked_for_is_not_replaced_by_its_offer(console: MakeConsole, tmp_path: Path) -> None:
+    app = console(kept=Layout(tmp_path / "layout.json"))
+    async with app.run_test(size=(120, 40)):
+        app.is_demo = True
+        app.begin_tour()
+        app.offer_tour()
+        assert app.tour is not None
+        assert not app.tour.offered
+        assert not app.kept.first_start
+
+
+async def test_a_tour_without_room_says_what_it_needs(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(48, 40), notifications=True) as pilot:
+        app.begin_tour()
+        await pilot.pause()
+        await pilot.pause()
+        assert app.sees("The tour needs 60 columns and 20 lines")
