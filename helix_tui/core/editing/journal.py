@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -21,15 +20,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import open_file
+from helix_tui.core.ground.files import is_file, open_file
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant, parse_instant
-from helix_tui.core.ground.writes import make_folder
+from helix_tui.core.ground.writes import open_own, sync_folder
 
 VERSION = 1
 
 MAX_LINE = 64 << 20
 """Maximum bytes read of one line: a bulk change of ten thousand beads is far below."""
+
+MAX_FILE = 256 << 20
+"""Maximum bytes of a journal: some 80,000 changes."""
 
 MAX_ENTRIES = 10_000
 """Maximum number of changes kept in memory, the newest: 3 KB each, 30 MB in all. The file has all; changes with an
@@ -265,9 +267,7 @@ class Journal:
         torn = False
         try:
             with open_file(self.path) as file:
-                status = os.fstat(file.fileno())
-                if not stat.S_ISREG(status.st_mode):
-                    raise OSError(errno.EINVAL, "it is not a regular file", str(self.path))
+                status = _check_size(file.fileno())
                 identity = (status.st_dev, status.st_ino)
                 # the file was replaced or truncated: read it from its start
                 if identity != self._identity or status.st_size < self._offset:
@@ -366,10 +366,10 @@ class Journal:
     def _append(self, record: dict[str, Any]) -> str:
         """Append one numbered line under the file's lock, with one write, and sync it to disk."""
         try:
-            fresh = not self.path.exists()
-            make_folder(self.path.parent)
-            descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fresh = not is_file(self.path)
+            descriptor = open_own(self.path, os.O_RDWR | os.O_APPEND)
             try:
+                _check_size(descriptor)
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
                 # numbered under the lock, by the last whole record: other processes append too
                 seq, torn = _last(descriptor)
@@ -387,7 +387,7 @@ class Journal:
                 os.close(descriptor)
             # a new file can be lost in a crash until its folder is synced too
             if fresh:
-                _sync_folder(self.path.parent)
+                sync_folder(self.path.parent)
         except OSError as error:
             raise JournalError(
                 f"the journal cannot be written: {error.strerror}: {self.path}",
@@ -548,9 +548,8 @@ def _lines_backwards(descriptor: int, end: int, step: int = 1 << 16) -> Iterator
         yield rest
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _check_size(descriptor: int) -> os.stat_result:
+    status = os.fstat(descriptor)
+    if status.st_size > MAX_FILE:
+        raise OSError(errno.EFBIG, f"it has more than {MAX_FILE >> 20} MB")
+    return status

@@ -113,10 +113,23 @@ def open_own(path: StrPath, flags: int) -> int:
             os.fchmod(descriptor, 0o600)
         if flags & os.O_TRUNC:
             os.ftruncate(descriptor, 0)
+        # a program may inherit it
+        os.set_blocking(descriptor, True)
     except BaseException:  # the descriptor is closed, and the exception raised again
         os.close(descriptor)
         raise
     return descriptor
+
+
+def append_file(path: StrPath, data: bytes) -> None:
+    """Append to one of our own files, creating it if it is missing.
+
+    Raises:
+        RefusedFileError: see `prove`.
+        OSError: it cannot be written.
+    """
+    with open(open_own(path, os.O_WRONLY | os.O_APPEND), "wb") as file:
+        file.write(data)
 
 
 def replace_file(path: StrPath, data: bytes, mode: int = 0o600) -> None:
@@ -167,6 +180,16 @@ def remove(path: StrPath) -> None:
     with contextlib.suppress(FileNotFoundError):
         folder, name = _writable(path)
         os.unlink(name, dir_fd=folder.number)
+
+
+def sync_folder(folder: StrPath) -> None:
+    """Write a folder's names to disk: a new file can be lost in a crash until then.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    opened = open_folder(os.path.abspath(folder))
+    os.fsync(opened.number)
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from helix_tui.core.ask.retrieval.search import PoolEntry, RetrievalStep
 from helix_tui.core.ask.retrieval.senses import Weighed
 from helix_tui.core.ask.retrieval.trees import WalkNode
 from helix_tui.core.ask.sessions.session import AskRun
-from helix_tui.core.ground.writes import make_folder
+from helix_tui.core.ground.writes import replace_file
 
 MOST_RANKED = 100
 
@@ -355,8 +355,7 @@ def write_trace(path: Path, document: Mapping[str, Any]) -> str:
         OSError: the file cannot be written.
     """
     lines = list(trace_lines(document))
-    make_folder(path.parent)
-    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    replace_file(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
     return str(lines[-1]["certificate_hash"])
 
 

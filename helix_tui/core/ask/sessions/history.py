@@ -6,7 +6,6 @@ Runs are listed newest first and read one by one. `IndexLibrary` looks up what o
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -34,10 +33,10 @@ from helix_tui.core.ask.records import (
 from helix_tui.core.ask.retrieval.question import terms_in
 from helix_tui.core.ask.retrieval.subject import may_have
 from helix_tui.core.ask.sessions.envelope import result_of
-from helix_tui.core.ground.files import open_file
+from helix_tui.core.ground.files import names_in, read_bytes
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
-from helix_tui.core.ground.writes import make_folder
+from helix_tui.core.ground.writes import remove, replace_file
 
 MOST_RUNS = 200
 MAX_FILE = 8 << 20
@@ -84,18 +83,15 @@ class AskHistory:
         Raises:
             OSError: the folder cannot be written.
         """
-        make_folder(self.folder)
         data = msgspec.json.encode({**document, "asked_at_ns": asked_at}, enc_hook=str)
         stamp = re.sub(r"[-:]|\.\d+", "", format_instant(asked_at))
         # with only the hash, two runs of one second would be listed in any order
         number = sum(name.startswith(stamp) for name in self._names()) + 1
         ident = f"{stamp}-{number:03}-{hashlib.sha256(data).hexdigest()[:8]}"
-        scratch = self.folder / f".{ident}.{os.getpid()}"
-        scratch.write_bytes(data)
         # atomically, as another session may list the folder meanwhile
-        scratch.replace(self.folder / f"{ident}.json")
+        replace_file(self.folder / f"{ident}.json", data)
         for name in self._names()[MOST_RUNS:]:
-            (self.folder / name).unlink(missing_ok=True)
+            remove(self.folder / name)
         return ident
 
     def list(self) -> Sequence[RunSummary]:
@@ -125,10 +121,7 @@ class AskHistory:
         return document if isinstance(document, dict) else None
 
     def _names(self) -> Sequence[str]:
-        try:
-            return sorted(filter(_NAME.fullmatch, os.listdir(self.folder)), reverse=True)
-        except OSError:
-            return []
+        return sorted(filter(_NAME.fullmatch, names_in(self.folder)), reverse=True)
 
     def _head(self, name: str) -> RunSummary | None:
         try:
@@ -144,11 +137,7 @@ class AskHistory:
         )
 
     def _read(self, name: str) -> bytes:
-        try:
-            with open_file(self.folder / name) as file:
-                return file.read(MAX_FILE) or b""
-        except OSError:
-            return b""
+        return read_bytes(self.folder / name, MAX_FILE) or b""
 
 
 DOC_FILES = 24

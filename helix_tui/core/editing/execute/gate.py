@@ -36,7 +36,7 @@ from helix_tui.core.ground.own_folders import require_used
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.project import Project, ddx_environment, ddx_setting, find_ddx
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.writes import make_folder
+from helix_tui.core.ground.writes import open_own
 
 POLL_S = 0.02
 
@@ -113,8 +113,7 @@ class WriteGate(Struct, frozen=True):
         descriptor = -1
         try:
             try:
-                make_folder(self.project.helix_dir)
-                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                descriptor = open_own(path, os.O_RDWR)
                 self._take(descriptor)
                 # for waiting processes: the holder, and a mark that changes with every holder
                 os.ftruncate(descriptor, 0)

@@ -18,11 +18,11 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.names import MADE_PROMPT
-from helix_tui.core.ground.files import text_of
+from helix_tui.core.ground.files import is_folder, text_of
 from helix_tui.core.ground.project import AttemptFolder, Project, find_project
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import NS, format_instant, now_ns
-from helix_tui.core.ground.writes import replace_file
+from helix_tui.core.ground.writes import append_file, replace_file
 from helix_tui.core.memory.injection import line, without_block
 from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.memory_store import MemoryStore
@@ -337,7 +337,7 @@ def environment(project: Project, env: Mapping[str, str]) -> None:
 
     root = env.get("CLAUDE_PLUGIN_ROOT") or str(PLUGIN_FOLDER)
     known = project.helix_dir / "plugin_root"
-    if project.helix_dir.is_dir() and text_of(known).strip() != root:
+    if is_folder(project.helix_dir) and text_of(known).strip() != root:
         with suppress(OSError):  # a full disk must not keep an agent from its memories
             replace_file(known, f"{root}\n".encode())
     name = env.get("CLAUDE_ENV_FILE", "")
@@ -346,5 +346,4 @@ def environment(project: Project, env: Mapping[str, str]) -> None:
     variables = {"HELIX_PLUGIN_ROOT": root}
     if not env.get("HELIX_DB_PATH"):
         variables["HELIX_DB_PATH"] = str(project.helix_dir / "helix.db")
-    with open(os.path.abspath(name), "a", encoding="utf-8") as file:
-        file.writelines(f"export {variable}={quote(value)}\n" for variable, value in variables.items())
+    append_file(name, "".join(f"export {key}={quote(value)}\n" for key, value in variables.items()).encode())

@@ -20,9 +20,10 @@ from msgspec import Struct
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.names import ATTEMPT_ID
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import open_file
+from helix_tui.core.ground.files import RefusedFileError, names_in, open_file, status_of
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.writes import replace_file
+from helix_tui.core.ground.writes import prove, replace_file
+from helix_tui.core.ground.writes import remove as remove_file
 
 if TYPE_CHECKING:
     from helix_tui.core.editing.authoring import AuthoringVerdict
@@ -85,7 +86,7 @@ def install(project: Project, gate: WriteGate, command: Collection[str] = BY_NAM
     path = hook_path(project)
     text = hook_text(command)
     have = _ours(path)
-    if have == text and os.stat(path).st_mode & stat.S_IXUSR:
+    if have == text and _runs(path):
         return Installed(path, False)
     with gate.open():
         replace_file(path, text.encode(), 0o755)
@@ -104,7 +105,7 @@ def remove(project: Project, gate: WriteGate) -> Installed:
     if _ours(path) is None:
         return Installed(path, False)
     with gate.open():
-        path.unlink(missing_ok=True)
+        remove_file(path)
     return Installed(path, True)
 
 
@@ -118,7 +119,12 @@ def would_change(project: Project, *, remove: bool, command: Collection[str] = B
     have = _ours(path)
     if remove or have is None:
         return (have is not None) == remove
-    return have != hook_text(command) or not os.stat(path).st_mode & stat.S_IXUSR
+    return have != hook_text(command) or not _runs(path)
+
+
+def _runs(path: Path) -> bool:
+    status = status_of(path)
+    return status is not None and bool(status.st_mode & stat.S_IXUSR)
 
 
 def _ours(path: Path) -> str | None:
@@ -128,16 +134,15 @@ def _ours(path: Path) -> str | None:
         ForeignHook: another hook is there, even a broken link.
     """
     try:
+        # a link is another hook, wherever it leads
+        prove(path)
         with open_file(path) as file:
             have = file.read(MAX_HOOK).decode("utf-8", "replace")
     except FileNotFoundError:
-        if not os.path.lexists(path):
-            return None
+        return None
+    except RefusedFileError:
         have = ""
-    except IsADirectoryError:
-        have = ""
-    # writing through a link would change a file somewhere else
-    if path.is_symlink() or MARK not in have.splitlines():
+    if MARK not in have.splitlines():
         raise ForeignHook(f"{path} is not ours and stays as it is; move it away, or call `helix-tui` from it")
     return have
 
@@ -217,10 +222,10 @@ def session_records(attempt_id: str, env: Mapping[str, str]) -> list[Path]:
     """
     if not ATTEMPT_ID.fullmatch(attempt_id):
         return []
-    try:
-        return sorted(config_folder(env).glob(f"projects/*-{attempt_id}/*.jsonl"))[:MAX_SESSIONS]
-    except OSError:
-        return []
+    projects = config_folder(env) / "projects"
+    folders = [projects / name for name in names_in(projects) if name.endswith(f"-{attempt_id}")]
+    records = [folder / name for folder in folders for name in names_in(folder) if name.endswith(".jsonl")]
+    return records[:MAX_SESSIONS]
 
 
 def plugin_enabled(project: Project, env: Mapping[str, str]) -> bool:
@@ -240,9 +245,8 @@ def plugin_enabled(project: Project, env: Mapping[str, str]) -> bool:
 
 
 def settings_path(project: Project) -> Path:
-    """The project's settings; a link is followed, so that it remains one."""
-    path = project.root / ".claude" / "settings.json"
-    return path.resolve() if path.is_symlink() else path
+    """The project's settings."""
+    return project.root / ".claude" / "settings.json"
 
 
 def merge(
@@ -260,6 +264,7 @@ def merge(
         WritesForbidden: --read-only.
     """
     path = settings_path(project)
+    _check_written(path)
     raw = _read(path)
     before = _parse(raw, path)
     after = _without_ours(before, path)
@@ -277,8 +282,17 @@ def merge(
         if text:
             replace_file(path, text.encode(), _mode(path))
         else:
-            path.unlink()
+            remove_file(path)
     return MergedSettings(path, text, True)
+
+
+def _check_written(path: Path) -> None:
+    try:
+        prove(path)
+    except RefusedFileError as error:
+        raise UnreadableSettings(f"{path} is not changed: {error.strerror}") from None
+    except FileNotFoundError:
+        return
 
 
 def hooks_of(command: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
@@ -389,7 +403,5 @@ def _written(document: dict[str, Any], raw: bytes | None) -> str:
 
 
 def _mode(path: Path) -> int:
-    try:
-        return path.stat().st_mode & 0o777
-    except OSError:
-        return 0o644
+    status = status_of(path)
+    return 0o644 if status is None else stat.S_IMODE(status.st_mode)

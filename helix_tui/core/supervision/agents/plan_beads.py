@@ -17,6 +17,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing.operations import CreateBead
 from helix_tui.core.editing.steps import NEW
 from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.files import names_in, read_bytes
 from helix_tui.core.ground.writes import replace_file
 from helix_tui.core.memory.plan_records import MemoryPlan, PlanTask, TaskWorkspace, in_order
 
@@ -232,14 +233,12 @@ def register(folder: Path, plan: MemoryPlan, workspaces: Iterable[TaskWorkspace]
 
 
 def _must_be_ours(folder: Path, plan: MemoryPlan) -> None:
-    try:
-        names = sorted(path for path in folder.iterdir() if path.suffix == ".json")
-    except OSError:
-        return
-    for path in names:
+    for name in names_in(folder):
+        if not name.endswith(".json"):
+            continue
         try:
-            row = msgspec.json.decode(path.read_bytes())
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            row = msgspec.json.decode(read_bytes(folder / name) or b"")
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             row = None
         held = row.get("metadata") if isinstance(row, dict) else None
         if not isinstance(held, dict) or held.get("helix_plan") != plan.id:

@@ -28,6 +28,7 @@ from helix_tui.core.ground.process import run as run_program
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
+from helix_tui.core.ground.writes import open_own, remove
 from helix_tui.core.supervision.decide.need_kinds import group_of
 from helix_tui.core.supervision.decide.need_view import one_of
 from helix_tui.core.supervision.decide.needs import Need
@@ -147,11 +148,10 @@ def claimed(project: Project, keys: Collection[str]) -> frozenset[str]:
         OSError: no marker can be created.
     """
     folder = project.helix_dir / "notified"
-    folder.mkdir(parents=True, exist_ok=True)
     ours = set()
     for key in keys:
         with suppress(FileExistsError):
-            os.close(os.open(_marker(folder, key), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+            os.close(open_own(_marker(folder, key), os.O_EXCL | os.O_WRONLY))
             ours.add(key)
     return frozenset(ours)
 
@@ -161,7 +161,7 @@ def forget(project: Project, keys: Iterable[str]) -> None:
     folder = project.helix_dir / "notified"
     for key in keys:
         with suppress(OSError):
-            _marker(folder, key).unlink()
+            remove(_marker(folder, key))
 
 
 def _marker(folder: Path, key: str) -> Path:

@@ -24,6 +24,7 @@ from helix_tui.core.editing.steps import OperationRefused, called, named
 from helix_tui.core.ground.process import Finished, born_at
 from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import clock_time, format_instant
+from helix_tui.core.ground.writes import remove, replace_file
 from helix_tui.core.supervision.decide.stuck import find_stuck, report_lines
 from helix_tui.core.supervision.decide.verdict import NextVerdict, decide
 from helix_tui.core.supervision.loop.booking import Booking, TrackerCommit, take_over
@@ -441,7 +442,7 @@ class Loop:
         if stop.reason == "malformed_output":
             kept = work.teller.path.with_name(f"malformed-{work.now.replace(':', '').replace('-', '')}.json")
             with contextlib.suppress(OSError):
-                kept.write_bytes(error.output)
+                replace_file(kept, error.output)
             stop = Stop(
                 stop.reason, f"ddx execute-loop produced malformed output (see {kept}): {error.message}", stop.code
             )
@@ -531,7 +532,7 @@ def _tidy(finished: Finished, out: Path) -> None:
     for path, printed in ((out, finished.stdout), (out.with_suffix(".err"), finished.stderr)):
         if len(printed) <= MAX_LOG_CHARS:
             with contextlib.suppress(OSError):
-                path.unlink()
+                remove(path)
 
 
 def _disk(error: OSError) -> Stop:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.ground.writes import append_file
 from helix_tui.core.supervision.decide.check import Checker
 from helix_tui.core.supervision.loop.loop import Loop
 from helix_tui.core.supervision.loop.work import LoopWork, RunOptions, Stop
@@ -105,8 +106,7 @@ def supervise(
 
 def _count_denied(project: Project, now: str) -> None:
     # one short append needs no lock; the state belongs to the active run
-    with open(project.helix_dir / DENIED, "ab", buffering=0) as file:
-        file.write(f"{now} {os.getpid()}\n".encode())
+    append_file(project.helix_dir / DENIED, f"{now} {os.getpid()}\n".encode())
 
 
 def _run_id(now: str) -> str:

@@ -34,7 +34,7 @@ from helix_tui.core.ground.files import read_bytes, read_end
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, now_ns
-from helix_tui.core.ground.writes import replace_file
+from helix_tui.core.ground.writes import open_own, remove, replace_file
 from helix_tui.core.supervision.run_state.state import (
     Holder,
     ddx_lives,
@@ -143,8 +143,7 @@ def request(project: Project, requested: LoopRequest) -> None:
         OSError: the folder cannot be written.
     """
     if not requested:
-        with contextlib.suppress(FileNotFoundError):
-            request_path(project).unlink()
+        remove(request_path(project))
         return
     document = {"schema": "loop-request/1", "wish": requested, "at": format_instant(now_ns()), "pid": os.getpid()}
     replace_file(request_path(project), msgspec.json.encode(document) + b"\n")
@@ -169,7 +168,7 @@ def start_run(
         OSError: it cannot be started.
     """
     log = logs_folder(project) / f"start-{format_instant(now_ns()).replace(':', '').replace('-', '')}.log"
-    with open(log, "wb") as out:
+    with open(open_own(log, os.O_WRONLY), "wb") as out:
         process = subprocess.Popen(
             list(command),
             cwd=project.root,
@@ -215,7 +214,7 @@ def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIE
         os.kill(holder.pid, signal.SIGKILL)
     _gone(holder, 2.0)
     with contextlib.suppress(OSError):
-        pid_path(project).unlink()
+        remove(pid_path(project))
     alive = [each for pid in _of_run(project) for each in _interrupt(pid)]
     return StopEnding(holder.pid, "killed", tuple(alive))
 

@@ -27,13 +27,13 @@ from msgspec.structs import asdict
 
 from helix_tui.core.ddx.attempts.attempt import Sums, read_sums
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import being_written, read_bytes, stamp_of
+from helix_tui.core.ground.files import being_written, open_file, read_bytes, stamp_of
 from helix_tui.core.ground.process import born_at
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import NS, format_instant, now_ns, parse_instant
-from helix_tui.core.ground.writes import make_folder, replace_file
+from helix_tui.core.ground.writes import open_own, remove, replace_file
 
 PID = "helix.pid"
 LOCK = "run.lock"
@@ -88,7 +88,7 @@ def forget_dead(project: Project) -> Holder | None:
     holder = read_holder(project)
     if holder is None or holder.live:
         return None
-    holder.path.unlink(missing_ok=True)
+    remove(holder.path)
     return holder
 
 
@@ -101,7 +101,7 @@ def sole_run(project: Project, *, now: str = "") -> Iterator[None]:
         OSError: the folder cannot be written.
     """
     holder = read_holder(project)  # before the lock file is created: without one only a pid file counts
-    descriptor = os.open(make_folder(project.helix_dir) / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = open_own(project.helix_dir / LOCK, os.O_RDWR)
     try:
         if not _take(descriptor):
             raise AlreadyRunning(holder or Holder(0, "", pid_path(project), True))
@@ -115,7 +115,7 @@ def sole_run(project: Project, *, now: str = "") -> Iterator[None]:
             mine = _read(pid_path(project), True)
             if mine is not None and mine.pid == os.getpid():
                 with contextlib.suppress(OSError):
-                    pid_path(project).unlink()
+                    remove(pid_path(project))
     finally:
         # the lock file stays: otherwise one run could lock a file that another has removed, and both would run
         os.close(descriptor)
@@ -166,18 +166,13 @@ def _take(descriptor: int) -> bool:
 def _is_held(lock: Path) -> bool | None:
     """Whether a run holds the lock, whatever pid files and clocks say; None if there never was a lock."""
     try:
-        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:
-        return None
-    try:
         # shared, so that two concurrent checks do not take each other for a run
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with open_file(lock) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:
         return None
-    finally:
-        os.close(descriptor)
     return False
 
 

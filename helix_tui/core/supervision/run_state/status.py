@@ -22,11 +22,12 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import only_archived, read_archive
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.core.ground.files import read_end
+from helix_tui.core.ground.files import is_file, read_end
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line, clean_words, counted
 from helix_tui.core.ground.time import NS, clock_time, format_instant, parse_instant
+from helix_tui.core.ground.writes import append_file
 from helix_tui.core.supervision.run_state.state import (
     PHASES,
     REASONS,
@@ -80,7 +81,7 @@ def run_status(project: Project) -> RunStatus:
     holder = read_holder(project)
     active = holder if holder is not None and holder.live else None
     asked = tuple(q for q in read_questions(project.helix_dir / "questions.json") if not q.answered)
-    if not state.run_id and not state_path(project).exists() and active is None:
+    if not state.run_id and not is_file(state_path(project)) and active is None:
         return RunStatus("never", NO_STATE, state, None, asked)
     if active is not None:
         return RunStatus("active", _active(state, active), state, active, asked)
@@ -292,8 +293,8 @@ class Teller:
     def _log(self, text: str) -> None:
         lines = clean_block(text).split("\n")
         # An unwritable log must not end a run whose state can be saved.
-        with contextlib.suppress(OSError), open(self.path, "a", encoding="utf-8", errors="replace") as file:
-            file.write("\n".join(lines) + "\n")
+        with contextlib.suppress(OSError):
+            append_file(self.path, ("\n".join(lines) + "\n").encode("utf-8", "replace"))
         self._lines += len(lines)
 
 

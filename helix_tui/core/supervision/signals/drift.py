@@ -17,7 +17,7 @@ from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.editing.execute.reconciliation import in_words
 from helix_tui.core.editing.journal import JournalHistory
 from helix_tui.core.editing.steps import called, canonical, same
-from helix_tui.core.ground.files import Stamp, read_bytes, stamp_of
+from helix_tui.core.ground.files import Stamp, open_file, read_bytes, stamp_of
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
 from helix_tui.core.ground.writes import replace_file
@@ -175,7 +175,7 @@ class DriftWatch:
 
     def _read(self) -> Baseline:
         try:
-            with open(self.path, "rb") as file:
+            with open_file(self.path) as file:
                 raw = file.read(MAX_SNAPSHOT)
         except FileNotFoundError:
             return Baseline()

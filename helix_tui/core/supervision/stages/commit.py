@@ -27,6 +27,7 @@ from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan import plan
 from helix_tui.core.editing.steps import Overlay, called, named
 from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.files import is_file
 from helix_tui.core.ground.git import GitFailed, change_git
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_line
@@ -86,15 +87,15 @@ def gate_of(root: Path, which: Callable[[str], str | None] = shutil.which) -> tu
     Raises:
         CommitError: the project requires a gate that is not installed here.
     """
-    asked = next((name for name in LEFTHOOK if (root / name).is_file()), "")
+    asked = next((name for name in LEFTHOOK if is_file(root / name)), "")
     if asked and not which("lefthook"):
         message = f"nothing was committed: {asked} asks for lefthook as the build gate, and it is not installed here"
         raise CommitError(message, "Install lefthook, or pass --no-gate to commit without the gate.")
     if asked:
         return ("lefthook", "run", "pre-commit")
-    if (root / "Cargo.toml").is_file():
+    if is_file(root / "Cargo.toml"):
         return ("cargo", "check", "--workspace")
-    if (root / "package.json").is_file():
+    if is_file(root / "package.json"):
         return ("npm", "test")
     return ()
 
