@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ground.errors import HelixError, ReaderGone
+from helix_tui.core.ground.files import add_root
 from helix_tui.core.ground.project import Project, find_project, user_cache_dirs
 from helix_tui.core.ground.text import cell_width, clean_block, clean_line, fit
 from helix_tui.core.ground.time import now_ns, parse_now
@@ -231,8 +232,9 @@ def locate(call: Call) -> Project:
     named = call.options.directory
     # as ddx does, DDX_BEAD_DIR outranks the folder
     if named is not None and not os.environ.get("DDX_BEAD_DIR"):
-        here = named.absolute()
+        here = Path(os.path.abspath(named))
         if here != project.root and (here / ".ddx").is_dir():
+            add_root(here)
             return replace(project, root=here, ddx_dir=here / ".ddx")
     return project
 

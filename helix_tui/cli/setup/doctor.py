@@ -36,7 +36,7 @@ from helix_tui.core.ddx.probe import dialect_of, verb_beside
 from helix_tui.core.ddx.runs.running import beads_at_work
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process
-from helix_tui.core.ground.files import NAMES, files_below
+from helix_tui.core.ground.files import NAMES, files_below, is_file, open_file
 from helix_tui.core.ground.log import BACKUPS, MAX_BYTES, scrubbed
 from helix_tui.core.ground.person import state_folder
 from helix_tui.core.ground.project import Project, ddx_environment, find_ddx
@@ -222,13 +222,13 @@ def _parts(project: Project, checks: Sequence[DoctorCheck]) -> Iterator[tuple[st
     yield "tracker.json", clean(_json(_tracker_counts(project)))
     yield "environment.txt", clean("\n".join(_environment_lines()) + "\n")
     settings = settings_file()
-    if settings.is_file():
+    if is_file(settings):
         yield "settings.toml", clean(_read(settings))
     own, user = logs.log_file(), state_folder() / "logs" / logs.NAME
     for folder, path in (("log", own), *((("log-of-the-user", user),) if user != own else ())):
         for number in range(BACKUPS + 1):
             each = path.with_name(f"{path.name}.{number}") if number else path
-            if each.is_file():
+            if is_file(each):
                 yield f"{folder}/{each.name}", clean(_read(each))
 
 
@@ -238,7 +238,7 @@ def _json(value: Any) -> str:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return file.read(2 * MAX_BYTES).decode("utf-8", "replace")
     except OSError as error:
         return f"cannot be read: {error}\n"

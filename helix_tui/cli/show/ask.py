@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 from helix_tui.cli.call import Call, CliError, columns, hint_once, locate
 from helix_tui.cli.loading import judge
 from helix_tui.core.ask.answer.model import ask_model
-from helix_tui.core.ask.corpus.listing import NothingToAsk, Source, read_file
+from helix_tui.core.ask.corpus.listing import NothingToAsk, Source
 from helix_tui.core.ask.index.contents import may_hold_tree
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index
 from helix_tui.core.ask.index.trees import MAX_TREE_BYTES, TreeProblem, check_tree
@@ -51,7 +52,7 @@ from helix_tui.core.evidence.session import (
     policy_here,
 )
 from helix_tui.core.evidence.sources import ProjectRecords, WorkReader
-from helix_tui.core.ground.files import open_file
+from helix_tui.core.ground.files import below, read_bytes
 from helix_tui.core.ground.git import GitFailed
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted, fit
@@ -72,11 +73,7 @@ def check_trees(call: Call) -> int:
 
     def read(path: str) -> bytes | None:
         # a tree may name any file; nothing outside the repository is opened
-        found = None if path.startswith(("/", "..")) or "/../" in path else read_file(root, path)
-        if isinstance(found, int):  # larger than the files that are searched
-            with open_file(root / path) as file:
-                return file.read(MAX_TREE_BYTES + 1)
-        return found
+        return read_bytes(below(root, path), MAX_TREE_BYTES + 1)
 
     checked = {path: check_tree(read(path) or b"", read) for path in sorted(files)}
     broken = sum(any(not problem.hint for problem in found) for found in checked.values())
@@ -185,7 +182,7 @@ def run(call: Call) -> int:
     if options.trace_out is not None and options.dry_run:
         call.note(f"{options.trace_out} is not written (--dry-run)")
     elif options.trace_out is not None:
-        certificate = write_trace(options.trace_out, document)
+        certificate = write_trace(Path(os.path.abspath(options.trace_out)), document)
         call.note(f"trace in {options.trace_out}, certificate {certificate[:16]}")
     if call.json:
         call.emit(document)

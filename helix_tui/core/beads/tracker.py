@@ -23,7 +23,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from helix_tui.core.beads.record import Bead, Buffer, FileBuffer, UnreadableLine, copy_to_disk, decode_bead, move_line
-from helix_tui.core.ground.files import open_file
+from helix_tui.core.ground.files import open_file, read_status
 from helix_tui.core.ground.text import clean_line
 
 MAX_ROW = 16 << 20
@@ -364,7 +364,7 @@ class TrackerReader:
             return self._stamp is None
 
     def _stat(self) -> tuple[int, int, int]:
-        status = os.stat(self.path)
+        status = read_status(self.path)
         _insist_on_file(status.st_mode)
         return status.st_mtime_ns, status.st_ino, status.st_size
 
@@ -383,9 +383,7 @@ class TrackerReader:
     def _read_image(self) -> Image:
         """Read the lines: all at once the first time and if most are new, else block by block."""
         with open_file(self.path) as file:
-            status = os.fstat(file.fileno())
-            _insist_on_file(status.st_mode)
-            size = status.st_size
+            size = os.fstat(file.fileno()).st_size
             if size > MAX_FILE:
                 raise OverflowError(f"{size >> 20} MB is more than the {MAX_FILE >> 20} MB limit")
             if self._image is None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from helix_tui.core.beads.record import Bead, UnreadableLine, decode_bead
 from helix_tui.core.beads.tracker import read_archive
 from helix_tui.core.ddx.dialect import BOOKKEEPING
-from helix_tui.core.ground.files import Stamp, stamp_of
+from helix_tui.core.ground.files import Stamp, is_folder, stamp_of
 from helix_tui.core.ground.git import GitFailed, ask_git, read_git
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
@@ -97,7 +97,7 @@ def _unfolded_skill(root: Path, path: str) -> bool:
     link = "/".join(path.split("/")[:3])
     staged = git_records(root, ("ls-files", "--stage", "-z", "--", link), 20.0) or ""
     # git's mode of a symbolic link
-    return staged.startswith("120000") and (root / link).is_dir()
+    return staged.startswith("120000") and is_folder(root / link)
 
 
 def staged_beside_tracker(root: Path) -> bool:

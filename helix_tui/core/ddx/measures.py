@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct, to_builtins
 
 from helix_tui.core.ddx.files import instant, text
-from helix_tui.core.ground.files import read_bytes
+from helix_tui.core.ground.files import below, read_bytes
 from helix_tui.core.ground.text import clean_line
 
 Direction = Literal["lower-is-better", "higher-is-better"]
@@ -179,10 +179,9 @@ def _observation(ddx_dir: Path, row: Mapping[str, Any]) -> Observation | None:
 def _stored_result(ddx_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The result of a row, only from a path below ``exec-runs.d``."""
     name = text(_object(manifest.get("attachments")), "result")
-    parts = Path(name).parts
-    if not parts or parts[0] != "exec-runs.d" or ".." in parts:
+    if not name.startswith("exec-runs.d/"):
         return {}
-    raw = read_bytes(ddx_dir / name, MAX_RESULT)
+    raw = read_bytes(below(ddx_dir, name), MAX_RESULT)
     try:
         document = msgspec.json.decode(raw) if raw else {}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

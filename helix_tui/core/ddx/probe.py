@@ -5,6 +5,7 @@ What it refuses in one project because of that project's files is found once per
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -18,9 +19,10 @@ from msgspec.structs import replace
 
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, NO_TRIAL, Dialect, FileGate
 from helix_tui.core.ddx.names import Era
-from helix_tui.core.ground.files import read_bytes, stamp_of
+from helix_tui.core.ground.files import open_file, read_bytes, stamp_of
 from helix_tui.core.ground.project import find_ddx, user_cache_dirs
 from helix_tui.core.ground.recent import Recent
+from helix_tui.core.ground.writes import replace_file
 
 _VERSION = 11
 """Version of the cache file; another version is rewritten."""
@@ -223,7 +225,7 @@ def _book(path: Path, env: Mapping[str, str]) -> Path | None:
 
 def _digest(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return ""
@@ -264,10 +266,5 @@ def _document(path: Path) -> dict[str, Any]:
 def _replace(path: Path, document: Mapping[str, Any]) -> None:
     """Write a cache file; if that fails, the next process probes again."""
     # two processes may try the same ddx at the same time
-    draft = path.with_suffix(f".{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(msgspec.json.encode(document))
-        draft.replace(path)
-    except OSError:
-        draft.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        replace_file(path, msgspec.json.encode(document))

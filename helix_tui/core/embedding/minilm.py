@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from helix_tui.core.embedding.weights import MappedTensors, Search, Weights, find_weights, use_one_thread
+from helix_tui.core.ground.files import open_file, read_status
 
 IDLE_S = 600.0
 """Seconds without a text after which a model is unloaded: 70 MB of the light encoder, 90 MB of
@@ -209,7 +210,8 @@ class MiniLM(Encoder):
             OSError, ValueError: the files cannot be read as this model.
         """
         # kept, so that coming back after a rest asks nothing of the disk that could have changed meanwhile
-        tokenizer = weights.tokenizer.read_bytes()
+        with open_file(weights.tokenizer) as file:
+            tokenizer = file.read()
         self._tensors = tensors = MappedTensors(weights.model)
         self.model = IdleModel(lambda: _Model(tensors, tokenizer), forget=tensors.release, idle_s=idle_s)
         # Matrices this small gain nothing from threads, and on a busy machine lose twentyfold by them. One
@@ -400,7 +402,7 @@ def _light(search: Search) -> Loaded:
     weights = search.weights
     assert weights is not None
     try:
-        status = os.stat(weights.model), os.stat(weights.tokenizer)
+        status = read_status(weights.model), read_status(weights.tokenizer)
         # weights that were replaced while this process runs are another encoder
         stamps = [(one.st_ino, one.st_mtime_ns, one.st_size) for one in status]
         encoder = _shared(("light", weights.folder, *stamps), lambda: MiniLM(weights))

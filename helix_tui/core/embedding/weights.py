@@ -14,6 +14,7 @@ OpenBLAS spins while others work, and on two busy cores the light encoder then t
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -30,7 +31,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from helix_tui.core.ground.files import is_file, names_in, open_file, read_bytes, read_status
 from helix_tui.core.ground.project import user_cache_dirs
+from helix_tui.core.ground.writes import replace_file
 
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of model.safetensors as published."""
@@ -104,8 +107,8 @@ def _places(folder: Path | None, env: Mapping[str, str]) -> Iterator[tuple[Path,
         yield named, f"{_NAMED[1]}{named}"
     for hub in _hubs(env):
         snapshots = hub / _REPO / "snapshots"
-        for place in sorted(snapshots.iterdir()) if snapshots.is_dir() else ():
-            yield place, "the Hugging Face cache"
+        for name in names_in(snapshots):
+            yield snapshots / name, "the Hugging Face cache"
     for package in PACKAGES:
         try:
             spec = find_spec(package)
@@ -130,12 +133,12 @@ def _problem(folder: Path, env: Mapping[str, str]) -> str | None:
     """Why a folder is rejected: None if it is accepted, "" if it is empty."""
     weights, tokenizer = folder / "model.safetensors", folder / "tokenizer.json"
     try:
-        if not weights.is_file():
-            return f"no {weights.name}" if folder.is_dir() and tokenizer.exists() else ""
-        if not tokenizer.is_file() or tokenizer.stat().st_size > _MAX_TOKENIZER:
+        if not is_file(weights):
+            return f"no {weights.name}" if is_file(tokenizer) else ""
+        if not is_file(tokenizer) or read_status(tokenizer).st_size > _MAX_TOKENIZER:
             return f"no usable {tokenizer.name} beside {weights.name}"
         # looked at before it is hashed, so that a file of another model costs no second of reading
-        if weights.stat().st_size > _MAX_WEIGHTS:
+        if read_status(weights).st_size > _MAX_WEIGHTS:
             return f"{weights.name} is too large to be this model's"
         for path, published in ((weights, WEIGHTS_SHA256), (tokenizer, TOKENIZER_SHA256)):
             digest = _digest(path, env)
@@ -148,14 +151,14 @@ def _problem(folder: Path, env: Mapping[str, str]) -> str | None:
 
 def _digest(path: Path, env: Mapping[str, str]) -> str:
     """SHA-256 of a file, from the cached verdicts if the file is unchanged."""
-    stat = path.stat()
+    stat = read_status(path)
     # time of change and inode, too: whoever puts another file in its place can set its size and date
     key = f"{os.path.realpath(path)}|{stat.st_size}|{stat.st_mtime_ns}|{stat.st_ctime_ns}|{stat.st_ino}"
     book = next((cache / "helix-tui" / _VERDICTS for cache in user_cache_dirs(env)), None)
     verdicts = _read_verdicts(book)
     if key in verdicts:
         return verdicts[key]
-    with path.open("rb") as file:
+    with open_file(path) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if book is not None:
         kept = dict(list(verdicts.items())[-_MOST_VERDICTS:])
@@ -165,8 +168,8 @@ def _digest(path: Path, env: Mapping[str, str]) -> str:
 
 def _read_verdicts(book: Path | None) -> dict[str, str]:
     try:
-        found = json.loads(book.read_text()) if book is not None else {}
-    except (OSError, ValueError):
+        found = json.loads(read_bytes(book) or b"{}") if book is not None else {}
+    except ValueError:
         return {}
     if not isinstance(found, dict):
         return {}
@@ -175,14 +178,8 @@ def _read_verdicts(book: Path | None) -> dict[str, str]:
 
 def _write_verdicts(book: Path, verdicts: dict[str, str]) -> None:
     """Save the verdicts; if that fails, the next process hashes again."""
-    draft = book.with_suffix(f".{os.getpid()}")
-    try:
-        book.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps(verdicts))
-        # whole or not at all: other processes read it meanwhile
-        draft.replace(book)
-    except OSError:
-        draft.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        replace_file(book, json.dumps(verdicts).encode())
 
 
 _MAX_HEADER = 16 << 20
@@ -205,7 +202,7 @@ class MappedTensors:
             OSError: it cannot be opened.
             ValueError: it is not a safetensors file, or is truncated.
         """
-        with path.open("rb") as file:
+        with open_file(path) as file:
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         length = int.from_bytes(self._map[:8], "little")
         if not 0 < length <= min(_MAX_HEADER, len(self._map) - 8):

@@ -27,7 +27,7 @@ from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.evidence.sources import ProjectRecords, WorkReader, WorkRecords
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import open_file
+from helix_tui.core.ground.files import path_part, text_of
 from helix_tui.core.ground.project import Project, find_ddx
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_block
@@ -309,19 +309,13 @@ class AskSession:
         Raises:
             OSError: it cannot be written.
         """
-        path = self.project.helix_dir / "ask" / "traces" / f"{ident or 'run'}.jsonl"
+        path = self.project.helix_dir / "ask" / "traces" / path_part(f"{ident or 'run'}.jsonl")
         write_trace(path, document)
         return path.relative_to(self.project.root).as_posix()
 
     def ready(self) -> tuple[str, ...]:
         """The project's prepared questions."""
-        try:
-            path = self.project.helix_dir / "ask" / READY_FILE
-            with open_file(path) as file:
-                # a FIFO in the file's place gives None while nobody writes to it
-                lines = (file.read(1 << 16) or b"").decode("utf-8", "replace").splitlines()
-        except OSError:
-            return ()
+        lines = text_of(self.project.helix_dir / "ask" / READY_FILE, 1 << 16).splitlines()
         return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))[:MOST_READY]
 
 

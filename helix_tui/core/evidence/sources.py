@@ -7,7 +7,6 @@ fraction of a second; unchanged records are not read again.
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +33,7 @@ from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ddx.runs.transcript import attached_events
 from helix_tui.core.evidence.records import Record, bead_records, digest_of, files_by_bead, memory_records, run_record
-from helix_tui.core.ground.files import read_end
+from helix_tui.core.ground.files import is_file, names_in, read_end
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS, format_day, midnight, now_ns, parse_instant
 from helix_tui.core.supervision.run_state.status import said_lines
@@ -159,7 +158,7 @@ def read_memories(project: Project) -> Sequence[Memory]:
     from helix_tui.core.memory.store.database import database_path
 
     path = database_path(project)
-    if not path.exists():
+    if not is_file(path):
         return ()
     try:
         with open_memory(path, read_only=True) as memory:
@@ -171,10 +170,7 @@ def read_memories(project: Project) -> Sequence[Memory]:
 def read_runs(project: Project) -> Sequence[tuple[str, Sequence[str]]]:
     """The own lines of the last runs of the loop, by log name."""
     folder = project.logs_dir
-    try:
-        names = sorted((name for name in os.listdir(folder) if name.endswith(".log")), reverse=True)[:MAX_RUNS]
-    except OSError:
-        return ()
+    names = [name for name in reversed(names_in(folder)) if name.endswith(".log")][:MAX_RUNS]
     return [(name, said_lines(read_end(folder / name, _LOG_BYTES))) for name in names]
 
 

@@ -61,15 +61,26 @@ def add_root(folder: StrPath) -> None:
     _roots[named] = _roots[real] = real
 
 
+def leads_down(name: str) -> bool:
+    """Whether a name that a repository gives is a path below the folder to which it is relative."""
+    return bool(name) and not name.startswith("/") and "\0" not in name and ".." not in name.split("/")
+
+
 def below(root: Path, name: str) -> Path:
-    """The path of a file that a repository names, which must lie below ``root``.
+    """The path of a file that a repository names. Every function here refuses it unless the name leads down."""
+    return root / name if leads_down(name) else root / ".." / name.lstrip("/")
+
+
+def absolute(path: StrPath) -> str:
+    """The absolute form of a path, links unresolved.
 
     Raises:
-        RefusedFileError: an absolute name, one with ``..`` or NUL, or none.
+        RefusedFileError: it has ``..``: with links on the way nobody can say where that leads.
     """
-    if not name or name.startswith("/") or "\0" in name or ".." in name.split("/"):
-        raise RefusedFileError(name, "not a path inside the repository")
-    return root / name
+    text = os.fspath(path)
+    if ".." in text and ".." in text.split("/"):
+        raise RefusedFileError(text, "a path with ..")
+    return os.path.abspath(text)
 
 
 def path_part(name: str) -> str:
@@ -197,7 +208,7 @@ def _within(path: str, folder: str) -> bool:
 
 
 def _open(path: StrPath, links: int = 0) -> int:
-    text = os.path.abspath(path)
+    text = absolute(path)
     root = root_of(text)
     if root is None or root == text:
         descriptor = os.open(text, _READ)
@@ -216,26 +227,39 @@ def _open(path: StrPath, links: int = 0) -> int:
     return descriptor
 
 
-def open_file(path: StrPath) -> io.BufferedReader:
+def open_file(path: StrPath, *, follow: bool = True) -> io.BufferedReader:
     """Open a regular file to read it. Who reads it sets a limit to the bytes.
+
+    Args:
+        follow: read a link inside the work tree as its target; below a root no other is read in any case.
 
     Raises:
         OSError: it cannot be opened, is no regular file, or is a link to outside.
         ValueError: not a path.
     """
-    return open(_open(path), "rb")
+    return open(_open(path, 0 if follow else _MAX_LINKS), "rb")
 
 
-def status_of(path: StrPath, links: int = 0) -> os.stat_result | None:
-    """What is known of a file or folder; None if there is none, or it is a link to outside."""
-    text = os.path.abspath(path)
+def read_status(path: StrPath, links: int = 0) -> os.stat_result:
+    """What is known of a file or folder.
+
+    Raises:
+        OSError: there is none, or it is a link to outside.
+        ValueError: not a path.
+    """
+    text = absolute(path)
     root = root_of(text)
+    if root is None or root == text:
+        return os.stat(text)
+    folder, name = open_folder(os.path.dirname(text), links), os.path.basename(text)
+    status = os.stat(name, dir_fd=folder.number, follow_symlinks=False)
+    return read_status(_target(folder, name, links), links + 1) if stat.S_ISLNK(status.st_mode) else status
+
+
+def status_of(path: StrPath) -> os.stat_result | None:
+    """What is known of a file or folder; None if there is none, or it is a link to outside."""
     try:
-        if root is None or root == text:
-            return os.stat(text)
-        folder, name = open_folder(os.path.dirname(text), links), os.path.basename(text)
-        status = os.stat(name, dir_fd=folder.number, follow_symlinks=False)
-        return status_of(_target(folder, name, links), links + 1) if stat.S_ISLNK(status.st_mode) else status
+        return read_status(path)
     except (OSError, ValueError):
         return None
 
@@ -323,7 +347,7 @@ def entries(folder: StrPath) -> list[tuple[str, bool]]:
         OSError: the folder cannot be listed, or is a link to outside.
     """
     # a descriptor of its own: one that is shared has one position for all who list it
-    opened = open_folder(os.path.abspath(folder))
+    opened = open_folder(absolute(folder))
     number = os.open(".", FOLDER_FLAGS, dir_fd=opened.number)
     try:
         with os.scandir(number) as scan:

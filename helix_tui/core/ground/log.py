@@ -22,10 +22,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from helix_tui.core.ground.files import status_of
 from helix_tui.core.ground.person import state_folder
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.text import clean_block, counted
-from helix_tui.core.ground.writes import make_folder
+from helix_tui.core.ground.writes import open_own, rename
 
 NAME = "helix.log"
 LEVELS = ("debug", "info", "warning", "error", "off")
@@ -207,9 +208,7 @@ class LogFile(logging.Handler):
         return os.fstat(self._fd).st_size
 
     def _open(self) -> None:
-        if not self.path.parent.is_dir():
-            make_folder(self.path.parent)
-        self._fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._fd = open_own(self.path, os.O_WRONLY | os.O_APPEND)
         self._inode = os.fstat(self._fd).st_ino
 
     def _let_go(self) -> None:
@@ -224,23 +223,21 @@ class LogFile(logging.Handler):
             if ours and self._is_ours():
                 # the oldest first, as each takes the name of the one before
                 for number in range(BACKUPS, 0, -1):
-                    older = self.path.with_name(f"{self.path.name}.{number}")
+                    older = f"{self.path.name}.{number}"
                     younger = f"{self.path.name}.{number - 1}" if number > 1 else self.path.name
                     with contextlib.suppress(FileNotFoundError):
-                        os.replace(self.path.with_name(younger), older)
+                        rename(self.path.with_name(younger), older)
         self._size()
 
     def _is_ours(self) -> bool:
         """Whether the log file is still the open one: another process may have rotated it."""
-        try:
-            return os.stat(self.path).st_ino == self._inode
-        except FileNotFoundError:
-            return False
+        status = status_of(self.path)
+        return status is not None and status.st_ino == self._inode
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[bool]:
         """Take the lock for rotating, if it is free; a process that does not get it goes on writing."""
-        lock = os.open(self.path.with_name(f"{self.path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = open_own(self.path.with_name(f"{self.path.name}.lock"), os.O_RDWR)
         try:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

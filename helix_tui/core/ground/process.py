@@ -22,6 +22,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.files import open_file
+from helix_tui.core.ground.writes import open_own
 
 _LOOK_STEP_S = 0.02
 _PS_TIMEOUT_S = 5.0
@@ -403,7 +405,8 @@ def run_to_files(
     """
     words = tuple(os.fspath(word) for word in argv)
     begun = time.monotonic()
-    with open(out, "wb") as to_out, open(err, "wb") as to_err:
+    flags = os.O_WRONLY | os.O_TRUNC
+    with open(open_own(out, flags), "wb") as to_out, open(open_own(err, flags), "wb") as to_err:
         with contextlib.suppress(OSError):
             fcntl.flock(to_out, fcntl.LOCK_EX | fcntl.LOCK_NB)  # inherited by the program, for `project.being_written`
         process = subprocess.Popen(
@@ -479,7 +482,7 @@ def _watch_files(
 def _ending(path: Path, cap: int) -> bytes:
     """The last bytes of a file, starting at a line break if the beginning is left out."""
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - cap))
             data = file.read(cap)

@@ -289,7 +289,7 @@ def _exec_roots(project: Project, env: Mapping[str, str]) -> list[Path]:
         if text.startswith("~/") and home:
             text = os.path.join(home, text[2:])
         if text:
-            roots.append(project.root / text)
+            roots.append(Path(os.path.abspath(project.root / text)))
     return roots
 
 

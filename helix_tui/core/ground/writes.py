@@ -26,6 +26,7 @@ from helix_tui.core.ground.files import (
     OpenFolder,
     RefusedFileError,
     StrPath,
+    absolute,
     add_root,
     names_in,
     open_file,
@@ -52,7 +53,7 @@ def _writable(path: StrPath) -> tuple[OpenFolder, str]:
     Raises:
         OSError: there is no such folder, or a link is on the way.
     """
-    text = os.path.abspath(path)
+    text = absolute(path)
     folder, name = open_folder(os.path.dirname(text)), os.path.basename(text)
     root = root_of(text)
     if root is not None and folder.path != real_root(root) + os.path.dirname(text)[len(root) :]:
@@ -188,14 +189,14 @@ def sync_folder(folder: StrPath) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    opened = open_folder(os.path.abspath(folder))
+    opened = open_folder(absolute(folder))
     os.fsync(opened.number)
 
 
 @contextlib.contextmanager
 def locked_folder(folder: StrPath) -> Iterator[None]:
     """Lock a folder against other processes of the console, without creating a lock file."""
-    opened = open_folder(os.path.abspath(folder))
+    opened = open_folder(absolute(folder))
     descriptor = os.open(".", FOLDER_FLAGS, dir_fd=opened.number)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -218,7 +219,7 @@ def make_folder(folder: Path) -> Path:
         OSError: the folder cannot be created, or a link is on the way.
     """
     require_used(folder)
-    path = os.path.abspath(folder)
+    path = absolute(folder)
     root = root_of(path)
     if root is None:
         os.makedirs(path, 0o700, exist_ok=True)

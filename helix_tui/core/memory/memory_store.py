@@ -16,6 +16,7 @@ from sqlite_utils import Database
 
 from helix_tui.core.embedding.minilm import Encoder, Loaded
 from helix_tui.core.embedding.weights import use_one_thread
+from helix_tui.core.ground.files import is_file
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.memory import feedback as crediting
 from helix_tui.core.memory import graph, records, reports
@@ -481,6 +482,6 @@ def look_into(
         return open_memory(path, encoder, clock=clock, busy_seconds=busy_seconds)
     except DatabaseReadOnly:
         # there is nothing to read: the error is that it cannot be created
-        if not path.exists():
+        if not is_file(path):
             raise
         return open_memory(path, encoder, read_only=True, clock=clock, busy_seconds=busy_seconds)

@@ -13,17 +13,15 @@ reviewer.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shlex
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct, to_builtins
 
-from helix_tui.core.ground.files import open_file
+from helix_tui.core.ground.files import below, is_folder, read_bytes
 from helix_tui.core.ground.git import ask_git
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_block, clean_line, counted
@@ -182,7 +180,7 @@ def run_verify(command: str, root: Path, timeout: float = VERIFY_TIMEOUT_S) -> T
     for words in parts:
         if words[0] == "cd" and len(words) == 2:  # `cd`, which a shell does itself
             folder = (folder / words[1]).resolve()
-            if not folder.is_dir() or not folder.is_relative_to(root.resolve()):
+            if not is_folder(folder) or not folder.is_relative_to(root.resolve()):
                 return TaskCheck("not run", f"`{shown}` is not run: no folder {clean_line(words[1], 60)} in it")
             continue
         try:
@@ -217,7 +215,7 @@ def changed_since(root: Path, before: Mapping[str, Any]) -> tuple[str, ...] | No
     except LookupError:
         return None
     # changed before the task and now as in the commit: the task undid another change
-    back = (name for name in files if name not in now and _digest(root / name) != files[name])
+    back = (name for name in files if name not in now and _digest(below(root, name)) != files[name])
     return tuple(sorted({name for name, digest in now.items() if files.get(name) != digest} | set(back)))
 
 
@@ -252,7 +250,7 @@ def violations_in(
     # idioms apply to the task's own files: other changes are another task's
     inside = [name for name in names if name in delta or _below(name, set(delta))]
     added = "\n".join(_added(root, rev, name) for name in inside)
-    texts = [_text(root / name) for name in inside]
+    texts = [_text(below(root, name)) for name in inside]
     idioms = [("forbidden", parse_idiom(each, forbidden=True)) for each in forbidden]
     # if none of the task's own files changed, none could contain one
     idioms += [("required", parse_idiom(each, forbidden=False)) for each in required if inside]
@@ -285,14 +283,14 @@ def _changed(root: Path, rev: str) -> dict[str, str]:
     if diff is None:
         raise LookupError(rev)
     names = [name for done in (diff, new) if done is not None for name in done.out.split("\0") if name]
-    return {name: _digest(root / name) for name in names[:MAX_CHANGED]}
+    return {name: _digest(below(root, name)) for name in names[:MAX_CHANGED]}
 
 
 def _added(root: Path, rev: str, name: str) -> str:
     """The lines that a change adds to a file; all lines of an untracked file."""
     known = ask_git(root, "ls-files", "--error-unmatch", "--", name)
     if known is None:
-        return _text(root / name)
+        return _text(below(root, name))
     # without running programs named in the repository's configuration
     words = ("diff", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--end-of-options", rev, "--", name)
     done = ask_git(root, *words, cap=_CAP)
@@ -313,11 +311,7 @@ def _digest(path: Path) -> str:
 
 
 def _bytes(path: Path) -> bytes | None:
-    try:
-        with open_file(path) as file:
-            return file.read(_CAP) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
-    except (OSError, ValueError):
-        return None
+    return read_bytes(path, _CAP)
 
 
 def _last(done: Finished | None) -> str:

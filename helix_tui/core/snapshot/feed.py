@@ -25,6 +25,7 @@ from helix_tui.core.ddx.runs.running import STALL_AFTER_S, QueueReader, Run
 from helix_tui.core.editing.journal import Journal, edits_of
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import person
+from helix_tui.core.ground.files import below, is_folder, names_in, status_of
 from helix_tui.core.ground.project import Project, lease_roots
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.threads import keep_at
@@ -63,7 +64,7 @@ def folders_to_watch(project: Project, runs: Iterable[Run]) -> dict[str, tuple[i
         if run.transcript is not None:
             wanted.append(run.transcript.parent)
         if run.attempt_id:
-            wanted.append(project.ddx_dir / "executions" / run.attempt_id)
+            wanted.append(below(project.ddx_dir / "executions", run.attempt_id))
     found: dict[str, tuple[int, int]] = {}
     for folder in wanted:
         status = _stat_folder(folder)
@@ -80,21 +81,15 @@ def folders_to_watch(project: Project, runs: Iterable[Run]) -> dict[str, tuple[i
 
 def _worker_folders(project: Project, most: int = 64) -> list[Path]:
     """The newest worker folders; names consist of a kind and a time, so they sort by age."""
-    try:
-        with os.scandir(project.ddx_dir / "workers") as entries:
-            # each folder uses a kernel watch, and only the newest workers still write
-            folders = sorted((e.name for e in entries if e.is_dir()), key=lambda n: n.rpartition("-")[2])
-    except OSError:
-        return []
-    return [project.ddx_dir / "workers" / name for name in folders[-most:]]
+    # each folder uses a kernel watch, and only the newest workers still write
+    names = sorted(names_in(project.ddx_dir / "workers"), key=lambda name: name.rpartition("-")[2])
+    folders = (project.ddx_dir / "workers" / name for name in names[-most:])
+    return [folder for folder in folders if is_folder(folder)]
 
 
 def _stat_folder(folder: Path) -> tuple[int, int] | None:
-    try:
-        status = os.stat(folder)
-    except OSError:
-        return None
-    return (status.st_dev, status.st_ino)
+    status = status_of(folder)
+    return None if status is None else (status.st_dev, status.st_ino)
 
 
 class Watcher:
@@ -277,7 +272,7 @@ class Gatherer:
         if tracker.missing:
             if self._seen:
                 return "gone"
-            return "empty" if self.project.ddx_dir.is_dir() else "no-ddx"
+            return "empty" if is_folder(self.project.ddx_dir) else "no-ddx"
         if tracker.problem:
             return "unreadable"
         return "live" if tracker.beads else "empty"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -19,7 +18,7 @@ from msgspec import Struct
 from helix_tui.core.ask.corpus.git import BlobReader, Git, TrackedFile
 from helix_tui.core.ask.records import Role
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import open_file
+from helix_tui.core.ground.files import is_folder, open_file, walk
 from helix_tui.core.ground.git import GitFailed
 
 __all__ = [
@@ -349,7 +348,7 @@ class Source:
         self.root = root
         self.git: Git | None = Git(root)
         self._blobs = BlobReader(root)
-        if not root.is_dir():
+        if not is_folder(root):
             raise NothingToAsk(f"{root} is not a folder: name a folder with -C")
         if not self.git.is_repository():
             self.git = None
@@ -420,16 +419,10 @@ def read_file(root: Path, path: str) -> bytes | int | None:
 
     A symbolic link is not followed: it may lead out of the repository, or form a loop.
     """
-    name = os.path.join(root, path)
     try:
-        facts = os.lstat(name)
-        if not stat.S_ISREG(facts.st_mode):
-            return None
-        if facts.st_size > MAX_BYTES:
-            return facts.st_size
-        # between the check and the opening it may have been replaced, at worst by a FIFO
-        with open_file(name) as file:
-            return file.read(MAX_BYTES)
+        with open_file(f"{root}/{path}", follow=False) as file:
+            size = os.fstat(file.fileno()).st_size
+            return size if size > MAX_BYTES else file.read(MAX_BYTES)
     except (OSError, ValueError):
         return None
 
@@ -455,11 +448,11 @@ def _walk(root: Path) -> tuple[list[TrackedFile], list[str]]:
     """The files below a folder that is not a repository; links and hidden folders are not followed."""
     found: list[TrackedFile] = []
     notes = [f"{root} is not a git repository: every file below it was read, and there is no history"]
-    for folder, folders, files in os.walk(root, onerror=None, followlinks=False):
-        # in place, so that os.walk visits the folders in the same order on every machine
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and left_out(f"{name}/x") is None)
+    for folder, folders, files in walk(root):
+        # in place: those that are removed are not entered
+        folders[:] = [name for name in folders if not name.startswith(".") and left_out(f"{name}/x") is None]
         place = os.path.relpath(folder, root)
-        found += [TrackedFile(name if place == "." else f"{place}/{name}", "") for name in sorted(files)]
+        found += [TrackedFile(name if place == "." else f"{place}/{name}", "") for name in files]
         if len(found) > MAX_FOLDER_FILES:
             notes.append(f"only the first {MAX_FOLDER_FILES:,} files were read")
             break

@@ -43,6 +43,7 @@ from helix_tui.core.ask.records import (
 )
 from helix_tui.core.ask.tokens import terms_of
 from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.files import is_folder
 from helix_tui.core.ground.git import GitFailed
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
@@ -457,7 +458,7 @@ class IndexKeeper:
         """Refresh after changes until stopped; if the kernel has no watches left, changes are not followed."""
         new: set[str] = set()
         while not self._stop.is_set():
-            new = {folder for folder in new if os.path.isdir(folder)}
+            new = {folder for folder in new if is_folder(folder)}
             folders = self._folders(index) | new
             try:
                 new |= self._follow_in(folders, index)
@@ -490,7 +491,7 @@ class IndexKeeper:
             # files may have changed while the watches were set up
             settled = True
             self._read(index)
-            new |= {path for _, path in changes if os.path.isdir(path) and self._concerns(f"{path}/x")}
+            new |= {path for _, path in changes if is_folder(path) and self._concerns(f"{path}/x")}
             if self._folders(index) | new != folders:
                 break
         return new
@@ -503,7 +504,7 @@ class IndexKeeper:
         wanted = {root, *(root / above for place in map(PurePosixPath, places) for above in (place, *place.parents))}
         if self._project.git_dir is not None:
             wanted.add(self._project.git_dir)
-        return {str(folder) for folder in wanted if folder.is_dir()}
+        return {str(folder) for folder in wanted if is_folder(folder)}
 
     def _concerns(self, path: str) -> bool:
         """Whether a change of a path may change the index."""

@@ -24,7 +24,7 @@ from helix_tui.core.ddx.files import decode_object, text, whole
 from helix_tui.core.ddx.measures import ratchet_reason, rows_in
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ground.errors import UNROUTED, WHO
-from helix_tui.core.ground.files import files_below, read_bytes, stamp_of
+from helix_tui.core.ground.files import files_below, is_folder, names_in, read_bytes, stamp_of
 from helix_tui.core.ground.git import GitFailed, ask_git, read_git
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import NS, format_span
@@ -115,7 +115,7 @@ def read_evidence(attempt: Attempt, bead: Bead | None = None) -> AttemptEvidence
 
 def _read_bundle(attempt: Attempt) -> AttemptEvidence:
     bundle = attempt.bundle
-    if bundle is None or not bundle.is_dir():
+    if bundle is None or not is_folder(bundle):
         where = f"no folder .ddx/executions/{attempt.attempt_id} here"
         return AttemptEvidence(missing=f"{where}: it ran on another machine, or its evidence was pruned")
     problems: list[str] = []
@@ -351,11 +351,8 @@ def _read_checks(bundle: Path, problems: list[str]) -> tuple[AttemptCheck, ...]:
         code = whole(gate.get("exit_code"), low=-(1 << 31))
         said = said or (f"exit code {code}" if code else "")
         checks.append(_check(name, text(gate, "status"), said, required if isinstance(required, bool) else None))
-    try:
-        names = sorted(path for path in (bundle / "checks").iterdir() if path.suffix == ".json")
-    except OSError:
-        names = []
-    for path in names[:_MOST_FILES]:
+    names = [name for name in names_in(bundle / "checks") if name.endswith(".json")]
+    for path in (bundle / "checks" / name for name in names[:_MOST_FILES]):
         document = _object(path, problems)
         if document:
             checks.append(_check(path.stem, text(document, "status"), text(document, "message")))

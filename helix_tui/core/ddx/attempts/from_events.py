@@ -20,7 +20,7 @@ from helix_tui.core.ddx.attempts.from_logs import LoopEntry
 from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.files import decode_object, instant, money, text, whole
 from helix_tui.core.ddx.names import ATTEMPT_ID, began_at
-from helix_tui.core.ground.files import Stamp, read_bytes, stamp_of
+from helix_tui.core.ground.files import Stamp, below, read_bytes, stamp_of
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS
 
@@ -181,16 +181,9 @@ class BeadEvents:
             return Hold() if bead.status == "in_progress" else None
         return self._holds.get(bead.id)
 
-    def _attachment(self, bead: Bead) -> Path | None:
-        name = bead.events_attachment
-        path = self._attachments / name
-        # the name comes from a row: it must stay inside the folder
-        return path if ".." not in Path(name).parts and path.is_relative_to(self._attachments) else None
-
     def _take_attachment(self, bead: Bead) -> bool:
         """Read a bead's attachment; return whether it appeared, changed or vanished."""
-        path = self._attachment(bead)
-        stamp = stamp_of(path) if path is not None else None
+        stamp = stamp_of(below(self._attachments, bead.events_attachment))
         if stamp is None:
             return self._attached.pop(bead.id, None) is not None
         if self._attached.get(bead.id) == stamp:
@@ -199,8 +192,7 @@ class BeadEvents:
         return True
 
     def _attachment_bytes(self, bead: Bead) -> bytes:
-        path = self._attachment(bead)
-        return (read_bytes(path, 64 << 20) if path is not None else None) or b""
+        return read_bytes(below(self._attachments, bead.events_attachment), 64 << 20) or b""
 
     def _read_attachment(self, bead: Bead) -> list[EventRow]:
         raw = self._attachment_bytes(bead)

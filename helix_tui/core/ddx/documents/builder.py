@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -37,7 +38,18 @@ from helix_tui.core.ddx.documents.graph import (
     slug_of,
 )
 from helix_tui.core.ddx.documents.hashing import content_hash
-from helix_tui.core.ground.files import Stamps, read_bytes, stamp_of
+from helix_tui.core.ground.files import (
+    Stamps,
+    below,
+    is_file,
+    leads_down,
+    names_in,
+    read_bytes,
+    read_status,
+    stamp_of,
+    status_of,
+    walk,
+)
 
 MAX_FILES = 50_000
 """Maximum number of Markdown files in one tree."""
@@ -61,6 +73,12 @@ def read_graph(root: Path, ddx_dir: Path, *, rule: DocumentRule = AUGUST.documen
     """
     configs, roots = _configured(root, ddx_dir)
     made = _Making(Path(os.path.normpath(root)), rule)
+    made.warnings += [
+        f"root {_quoted(name)} is outside the repository and is not read"
+        for config in configs
+        for name in config.roots
+        if not leads_down(name)
+    ]
     made.read(_markdown_files(made.root, roots or [made.root], hidden=rule.hidden))
     made.resolve_links()
     made.find_missing()
@@ -80,7 +98,7 @@ def read_stamps(root: Path, ddx_dir: Path, *, rule: DocumentRule = AUGUST.docume
     """
     configs, roots = _configured(root, ddx_dir)
     start = Path(os.path.normpath(root))
-    beside = [os.path.normpath(start / path) for config in configs for path in config.id_to_path.values()]
+    beside = [str(below(start, path)) for config in configs for path in config.id_to_path.values()]
     own = map(str, _config_files(ddx_dir / "graphs"))
     texts = _markdown_files(start, roots or [start], hidden=rule.hidden)
     return {path: stamp_of(path) for path in (*own, *texts, *beside)}
@@ -90,7 +108,7 @@ def _configured(root: Path, ddx_dir: Path) -> tuple[list[_Config], list[Path]]:
     """The configuration in ``.ddx/graphs``, and the folders that it names."""
     configs = [config for path in _config_files(ddx_dir / "graphs") if (config := _read_config(path))]
     configs.sort(key=lambda config: -len(config.roots))
-    return configs, [root / each for config in configs for each in config.roots if each]
+    return configs, [below(root, each) for config in configs for each in config.roots if each]
 
 
 class _Config(Struct, frozen=True):
@@ -233,7 +251,7 @@ class _Making:
         paths = {name: path for config in configs for name, path in config.id_to_path.items()}
         for name, path in paths.items():
             if name not in self.documents:
-                self._add(name, os.path.normpath(self.root / path))
+                self._add(name, path)
         cascade: dict[str, list[str]] = {}
         for config in configs:
             for source, targets in config.cascade.items():
@@ -246,12 +264,15 @@ class _Making:
         self.find_missing()
         self.find_cycles()  # once more, as ddx does: a circle is then listed twice
 
-    def _add(self, name: str, path: str) -> None:
+    def _add(self, name: str, named: str) -> None:
+        path = os.path.normpath(self.root / named)
         relative = _relative(self.root, path)
         start = f"id_to_path entry {_quoted(name)} -> {_quoted(path)}"
         kind, said = "id_path_missing", ""
         document = None
-        if not os.path.exists(path):
+        if not leads_down(named):
+            said = f"{start} is outside the repository"
+        elif status_of(path) is None:
             said = f"{start} does not exist"
         else:
             try:
@@ -314,13 +335,12 @@ def _markdown_files(root: Path, roots: Iterable[Path], *, hidden: bool) -> list[
     """
     found: list[str] = []
     for start in roots:
-        top = os.path.normpath(start)
+        top = os.fspath(start)
         if os.path.basename(top) in _MANAGED or (not hidden and _hidden(_relative(root, top))):
             continue
-        for folder, folders, names in os.walk(top):
-            # ddx treats a link to a folder as a file, and reports that it cannot read it
-            names += [name for name in folders if name.endswith(".md") and os.path.islink(os.path.join(folder, name))]
-            # in place, as os.walk enters the folders left in the list
+        # as for ddx, a link to a folder is a file that cannot be read
+        for folder, folders, names in walk(top):
+            # in place: those that are removed are not entered
             folders[:] = [name for name in folders if name not in _MANAGED and (hidden or not name.startswith("."))]
             paths = (os.path.join(folder, name) for name in names if not name.startswith("."))
             found += [path for path in paths if os.path.splitext(path)[1].lower() == ".md"]
@@ -335,12 +355,12 @@ def _markdown_files(root: Path, roots: Iterable[Path], *, hidden: bool) -> list[
 def _unread(path: str) -> str:
     """Why a file cannot be read, in ddx's words."""
     try:
-        os.stat(path)
+        mode = read_status(path).st_mode
     except OSError as error:
         return f"open {path}: {(error.strerror or 'cannot be read').lower()}"
-    if os.path.isdir(path):
+    if stat.S_ISDIR(mode):
         return f"read {path}: is a directory"
-    return f"open {path}: " + ("permission denied" if os.path.isfile(path) else "not a regular file")
+    return f"open {path}: " + ("permission denied" if stat.S_ISREG(mode) else "not a regular file")
 
 
 def _hidden(relative: str) -> bool:
@@ -353,11 +373,8 @@ def _relative(root: Path, path: str) -> str:
 
 
 def _config_files(folder: Path) -> list[Path]:
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError:
-        return []
-    return [folder / name for name in names if name.lower().endswith((".yml", ".yaml")) and (folder / name).is_file()]
+    names = (name for name in names_in(folder) if name.lower().endswith((".yml", ".yaml")))
+    return [folder / name for name in names if is_file(folder / name)]
 
 
 def _read_config(path: Path) -> _Config | None:

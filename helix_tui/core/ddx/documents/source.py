@@ -31,7 +31,7 @@ from helix_tui.core.ddx.documents.graph import (
     slug_of,
 )
 from helix_tui.core.ddx.git_state import git_records
-from helix_tui.core.ground.files import Stamps, settled
+from helix_tui.core.ground.files import Stamps, below, settled, status_of
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS, format_instant, parse_instant
@@ -127,7 +127,7 @@ class Documents(Struct, frozen=True):
             return False
         # a bead may name a file, with a section (#) or a line (:)
         path = spec_id.partition("#")[0].partition(":")[0]
-        if path and not path.startswith(("/", "..")) and (self.graph.root / path).exists():
+        if status_of(below(self.graph.root, path)) is not None:
             return False
         return self.find(spec_id) is None
 

@@ -35,6 +35,7 @@ from helix_tui.core.ddx.claims import (
 )
 from helix_tui.core.ddx.runs.transcript import TranscriptTail, transcript_folders
 from helix_tui.core.ddx.runs.workers import WINDOW, Bundle, Bundles, Doing, Session, Sessions
+from helix_tui.core.ground.files import below
 from helix_tui.core.ground.project import Project, worktree_roots
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.threads import pid_alive
@@ -292,7 +293,7 @@ class RunReader:
         guessed: list[Path] = []
         if worktree is None:
             names = [f".execute-bead-{kind}-{bead_id}-{attempt_id}" for kind in ("clone", "wt")]
-            guessed = [root / name for root in self._worktrees for name in names]
+            guessed = [below(root, name) for root in self._worktrees for name in names]
         return transcript_folders(self._project.ddx_dir, attempt_id, worktree, guessed)
 
     def _side_session(self, work: _Work, doing: Doing | None, alone: bool) -> Session | None:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.files import MAX_POLL, LineTail, decode_object
-from helix_tui.core.ground.files import Folder, read_bytes, stamp_of
+from helix_tui.core.ground.files import Folder, below, read_bytes, stamp_of
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import NS, parse_instant
@@ -368,10 +368,8 @@ def transcript_folders(
     ddx_dir: Path, attempt_id: str, worktree: Path | None, parents: Sequence[Path] = ()
 ) -> tuple[Path, ...]:
     """Folders of an attempt's transcripts: where they are written, then where they end up."""
-    bundle = Path("executions", attempt_id, EMBEDDED)
-    places = [worktree / ".ddx" / bundle] if worktree is not None else []
-    places += [parent / ".ddx" / bundle for parent in parents]
-    places.append(ddx_dir / bundle)
+    above = [*(folder / ".ddx" for folder in (worktree, *parents) if folder is not None), ddx_dir]
+    places = [below(folder / "executions", attempt_id) / EMBEDDED for folder in above]
     return tuple(dict.fromkeys(places))
 
 
@@ -561,14 +559,8 @@ _CAP = 16 << 20
 
 
 def attached_events(ddx_dir: Path, bead: Bead) -> list[dict[str, Any]]:
-    """The events in a bead's attachment, in the order of the file; lines that are not events are skipped.
-
-    A name that leads out of the attachments folder is not followed.
-    """
-    folder = ddx_dir / "attachments"
-    path = folder / bead.events_attachment
-    if not bead.events_attachment or ".." in path.parts or not path.is_relative_to(folder):
-        return []
+    """The events in a bead's attachment, in the order of the file; lines that are not events are skipped."""
+    path = below(ddx_dir / "attachments", bead.events_attachment)
     events = []
     for line in (read_bytes(path, _CAP) or b"").split(b"\n"):
         try:

@@ -29,7 +29,7 @@ from helix_tui.core.ddx.attempts.from_logs import LoopEntry, parse_entry
 from helix_tui.core.ddx.files import JsonCache, LineTail, decode_object, instant, text, whole
 from helix_tui.core.ddx.names import STAMPED_NAME, began_at
 from helix_tui.core.ddx.runs.transcript import Event, TranscriptTail, last_tool, read_event
-from helix_tui.core.ground.files import Folder, Stamp, read_bytes, read_end, stamp_of
+from helix_tui.core.ground.files import Folder, Stamp, is_file, names_in, read_bytes, read_end, stamp_of
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_instant
 
@@ -77,10 +77,8 @@ def read_ending(ddx_dir: Path) -> WorkerEnding | None:
 
 def _names(folder: Path, prefix: str, most: int = 3) -> list[Path]:
     """The newest entries of a folder; their names end with a time."""
-    try:
-        return sorted((path for path in folder.iterdir() if path.name.startswith(prefix)), reverse=True)[:most]
-    except OSError:
-        return []
+    names = [name for name in names_in(folder) if name.startswith(prefix)]
+    return [folder / name for name in reversed(names[-most:])]
 
 
 def _loop_ending(ddx_dir: Path) -> WorkerEnding | None:
@@ -363,7 +361,7 @@ class Bundles:
             if about is None or about[0] != bead_id or (since is not None and about[2] < since - NS):
                 continue
             folder = self._folder.path / name
-            finished = (folder / "result.json").exists()
+            finished = is_file(folder / "result.json")
             if not about[1]:
                 found = Bundle(name, folder, began_at(name) or 0, finished)
             elif found is not None:

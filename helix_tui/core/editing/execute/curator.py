@@ -71,6 +71,7 @@ from helix_tui.core.editing.steps import (
 )
 from helix_tui.core.editing.undo import NotUndoable, UndoPlan, Unreadable, operations_of, plan_undo
 from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.files import is_folder
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
@@ -151,7 +152,7 @@ class Curator:
         now = self._as_of()
         reading = self._reader.read(now, records=records)
         tracker = reading.tracker
-        if tracker.missing and not self.project.ddx_dir.is_dir():
+        if tracker.missing and not is_folder(self.project.ddx_dir):
             raise Unreadable(self.project.no_queue)
         if tracker.problem:
             raise Unreadable(tracker.problem)

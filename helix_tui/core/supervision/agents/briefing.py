@@ -60,12 +60,12 @@ class AgentPlace(Struct, frozen=True):
 def place_of(hook_message: HookMessage, directory: Path, env: Mapping[str, str]) -> AgentPlace:
     """Where an agent works, by the hook's message, else by the current folder."""
     folder = Path(hook_message.cwd) if hook_message.cwd else directory
-    start = folder if folder.is_absolute() and folder.is_dir() else directory
+    start = folder if folder.is_absolute() and is_folder(folder) else directory
     project = find_project(start, env=env)
     # from the agent's folder: the project becomes the main work tree's below
     attempt = project.attempt
     main = Path(env.get("DDX_PROJECT_ROOT") or project.main_root)
-    if main != project.root and main.is_dir():
+    if main != project.root and is_folder(main):
         project = replace(find_project(main, env=env), root=main)
     if attempt is None:
         return AgentPlace(project, start)

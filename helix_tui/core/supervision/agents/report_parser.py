@@ -11,7 +11,6 @@ import codecs
 import json
 import os
 import re
-import stat
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -388,11 +387,7 @@ def _read(path: str, start: int, size: int) -> bytes:
         return b""
     try:
         with open_file(Path(path).expanduser()) as file:
-            status = os.fstat(file.fileno())
-            # the path comes from the host, and may name a device or a pipe
-            if not stat.S_ISREG(status.st_mode):
-                return b""
-            file.seek(start if start >= 0 else max(0, status.st_size + start))
+            file.seek(start if start >= 0 else max(0, file.seek(0, os.SEEK_END) + start))
             return file.read(size)
     except (OSError, RuntimeError, UnicodeError):  # RuntimeError: no home folder for ~
         return b""

@@ -29,7 +29,7 @@ from helix_tui.core.ddx.files import text
 from helix_tui.core.ddx.names import About, status_of
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.fields import DROPPED
-from helix_tui.core.ground.files import read_bytes
+from helix_tui.core.ground.files import is_file, read_bytes
 from helix_tui.core.ground.merge_trial import MergeForecast
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
@@ -343,7 +343,7 @@ def _spent(made: Iterable[Attempt]) -> float | None:
 def waiting_lessons(project: Project) -> tuple[Proposal, ...]:
     """Pending lessons, newest first; empty without a readable memory."""
     path = project.helix_dir / "helix.db"
-    if not path.exists():
+    if not is_file(path):
         return ()
     from helix_tui.core.memory.lessons import Proposals
     from helix_tui.core.memory.memory_store import open_memory  # most projects have none
@@ -359,7 +359,7 @@ def waiting_lessons(project: Project) -> tuple[Proposal, ...]:
 def asked_of(project: Project) -> tuple[OpenQuestion, ...]:
     """HELIX's unanswered questions; reads one small file, if any."""
     path = project.helix_dir / "questions.json"
-    if not path.exists():
+    if not is_file(path):
         return ()
     from helix_tui.core.supervision.signals.questions import read_questions  # most projects never ask
 

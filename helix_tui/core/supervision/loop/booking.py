@@ -16,10 +16,10 @@ from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.git_state import tracked, uncommitted
-from helix_tui.core.ddx.names import ATTEMPT_ID, status_of
+from helix_tui.core.ddx.names import status_of
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.steps import called, named
-from helix_tui.core.ground.files import read_bytes, read_end
+from helix_tui.core.ground.files import below, read_bytes, read_end
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import counted
@@ -320,10 +320,7 @@ class Booking:
 
 def _rationale(work: LoopWork, result: LoopResult) -> str:
     """The reason why an agent changed nothing, from its evidence."""
-    # the id comes from ddx's output and becomes part of a path
-    if not ATTEMPT_ID.fullmatch(result.attempt_id):
-        return ""
-    path = work.project.ddx_dir / "executions" / result.attempt_id / "no_changes_rationale.txt"
+    path = below(work.project.ddx_dir / "executions", result.attempt_id) / "no_changes_rationale.txt"
     return (read_bytes(path, 1 << 16) or b"").decode("utf-8", "replace")
 
 

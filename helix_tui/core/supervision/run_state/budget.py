@@ -35,7 +35,7 @@ from helix_tui.core.ddx.attempts.from_logs import (
 )
 from helix_tui.core.ddx.attempts.index import BranchHistory, merge_report
 from helix_tui.core.ddx.files import decode_object, instant, money, text, whole
-from helix_tui.core.ground.files import read_bytes, stamp_of
+from helix_tui.core.ground.files import below, is_file, read_bytes, stamp_of
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS, parse_instant
@@ -418,7 +418,7 @@ class Account:
                 yield each
 
     def _result(self, attempt_id: str, bead_id: str) -> LoopResult:
-        raw = read_bytes(self._ddx_dir / "executions" / attempt_id / "result.json")
+        raw = read_bytes(below(self._ddx_dir / "executions", attempt_id) / "result.json")
         try:
             said = decode_object(raw or b"")
         except ValueError:
@@ -437,7 +437,7 @@ def _from_report(result: LoopResult) -> AgentCall:
 
 def with_given(project: Project, attempts: Iterable[Attempt]) -> tuple[Attempt, ...]:
     """Attempts with the class of the memories they were shown, in their bead or by a hook (from the ledger)."""
-    if not (project.helix_dir / "helix.db").exists() and not os.environ.get("HELIX_DB_PATH"):
+    if not is_file(project.helix_dir / "helix.db") and not os.environ.get("HELIX_DB_PATH"):
         return tuple(attempts)
     from helix_tui.core.memory.injection import memories_given  # importing its libraries takes half a second
 

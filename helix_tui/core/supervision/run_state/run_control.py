@@ -30,7 +30,7 @@ from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process as session
-from helix_tui.core.ground.files import read_bytes, read_end
+from helix_tui.core.ground.files import read_bytes, read_end, text_of
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, now_ns
@@ -369,11 +369,8 @@ def describe_left(pid: int) -> str:
 
 def _words_of(pid: int) -> list[str]:
     """The command line of a process; empty where nothing tells it."""
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return file.read(4096).decode(errors="replace").rstrip("\0").split("\0")
-    except OSError:
-        return []
+    words = text_of(f"/proc/{pid}/cmdline", 4096).rstrip("\0")
+    return words.split("\0") if words else []
 
 
 def _shown(words: tuple[str, ...]) -> str:

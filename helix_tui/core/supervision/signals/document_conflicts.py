@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from helix_tui.core.ddx.documents.graph import GraphDocument
 from helix_tui.core.ddx.documents.source import Documents
-from helix_tui.core.ground.files import read_bytes
+from helix_tui.core.ground.files import below, read_bytes
 from helix_tui.core.ground.text import LatePattern, clean_line
 
 
@@ -445,7 +445,7 @@ def find_conflicts(documents: Documents) -> tuple[DocumentFinding, ...]:
     statements: list[Statement] = []
     links: list[tuple[str, str]] = []
     for document in _read(documents):
-        text = (read_bytes(documents.graph.root / document.path, MAX_DOCUMENT) or b"").decode("utf-8", "replace")
+        text = (read_bytes(below(documents.graph.root, document.path), MAX_DOCUMENT) or b"").decode("utf-8", "replace")
         tier = tier_of(document.id, document.path)
         if document.bucket != "historical_superseded":
             statements += [Statement(document.path, tier, line) for line in demands(text)]

@@ -22,7 +22,7 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import FOCUS_MARK, FOCUS_ON, TERMINAL, Bead
 from helix_tui.core.ddx.names import WORKER_PREFIX
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import read_bytes
+from helix_tui.core.ground.files import below, read_bytes
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
@@ -330,7 +330,7 @@ def _looked_at(root: Path, question: OpenQuestion) -> OpenQuestion:
     if question.answered:
         return question
     for name, statement in question.about:
-        raw = read_bytes(root / name, MAX_DOCUMENT)
+        raw = read_bytes(below(root, name), MAX_DOCUMENT)
         if raw is None:
             return replace(question, gone=f"{name} no longer exists")
         if _plain(statement) not in _plain(raw.decode("utf-8", "replace")):

@@ -16,6 +16,7 @@ from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ddx.runs.workers import WorkerEnding, read_ending
 from helix_tui.core.ground.errors import WHO
+from helix_tui.core.ground.files import stamp_of
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant, parse_instant
 
@@ -121,12 +122,11 @@ def foretell_stoppage(project: Project) -> Stoppage | None:
     """What would keep every release from landing anything here, before a worker was paid to find out; else None."""
     if project.git_dir is None or not project.detached:
         return None
-    try:
-        since = (project.git_dir / "HEAD").stat().st_mtime_ns
-    except OSError:
+    stamp = stamp_of(project.git_dir / "HEAD")
+    if stamp is None:
         return None  # the repository was removed meanwhile
     said = "no branch is checked out (HEAD is detached): what ddx lands would be on no branch"
-    ending = WorkerEnding("", since, "detached_head", said)
+    ending = WorkerEnding("", stamp[0], "detached_head", said)
     fix = "check out the branch on which work should land: `git switch BRANCH`"
     return Stoppage(ending, True, (), fix, "git branch", foretold=True)
 

@@ -17,6 +17,7 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import INJECTED, TERMINAL, Bead
 from helix_tui.core.editing.operations import CreateBead
 from helix_tui.core.editing.steps import called
+from helix_tui.core.ground.files import is_file
 from helix_tui.core.ground.git import ask_git
 from helix_tui.core.ground.process import run
 from helix_tui.core.ground.project import Project
@@ -199,7 +200,7 @@ def failing_scripts(project: Project) -> Iterable[tuple[str, str]]:
     """(script, output) of each acceptance check of the repository that fails now."""
     for name in SCRIPTS:
         path = project.root / name
-        if not path.is_file() or not os.access(path, os.X_OK):
+        if not is_file(path) or not os.access(path, os.X_OK):
             continue
         try:
             done = run((os.fspath(path),), cwd=project.root, timeout=SCRIPT_TIMEOUT_S, cap=1 << 20)

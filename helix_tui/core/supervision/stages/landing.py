@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import stat
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -28,14 +29,17 @@ from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.operations import CloseWithCommit
 from helix_tui.core.editing.plan import Plan, Refusal, plan
 from helix_tui.core.editing.steps import OperationRefused
+from helix_tui.core.ground.files import below, read_bytes, status_of
 from helix_tui.core.ground.git import GitFailed, ask_git
 from helix_tui.core.ground.merge_trial import MergeForecast, MergeTrial, branch_of
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.writes import remove, replace_file
 from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.stages.commit import CommitError, clean_tree, failure, try_git
 
 MAX_NAMED = 5
+_MAX_BYTES = 1 << 30
 # not =======, which also underlines a heading
 _MARKER = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
 _REF = re.compile(r"refs/[A-Za-z0-9._/-]+\Z|[0-9a-f]{7,64}\Z")
@@ -75,7 +79,7 @@ class Resolution(Struct, frozen=True):
         if self.head != head:
             raise OperationRefused(f"was resolved for an older commit of the branch: resolve it again; {where}")
         paths = [self.folder / name for name in self.files]
-        left = [path.name for path in paths if path.is_file() and _MARKER.search(path.read_bytes())]
+        left = [path.name for path in paths if _MARKER.search(read_bytes(path, _MAX_BYTES) or b"")]
         if left:
             raise OperationRefused(f"still has conflict markers in {', '.join(left[:MAX_NAMED])}; {where}")
 
@@ -276,13 +280,13 @@ def merge_kept(root: Path, change: KeptChange) -> str:
 def _apply(root: Path, resolution: Resolution) -> Finished:
     """Complete a merge that conflicts with the files as they were resolved."""
     for name in resolution.files:
-        edited, place = resolution.folder / name, root / name
-        # a link is replaced, never followed
-        if place.is_symlink() or not edited.is_file():
-            place.unlink(missing_ok=True)
-        if edited.is_file():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(edited, place, follow_symlinks=False)
+        edited, place = read_bytes(resolution.folder / name, _MAX_BYTES), below(root, name)
+        status = status_of(place)
+        # either replaces a link, and follows none
+        if edited is None:
+            remove(place)
+        else:
+            replace_file(place, edited, 0o644 if status is None else stat.S_IMODE(status.st_mode))
     added = try_git(root, "add", "--", *resolution.files)
     return try_git(root, "commit", "-q", "--no-edit") if added.rc == 0 else added
 

@@ -23,7 +23,7 @@ from helix_tui.core.ddx.files import instant, money, text, whole
 from helix_tui.core.ddx.names import ATTEMPT_ID, Outcome
 from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.editing.operations import DropChange
-from helix_tui.core.ground.files import read_bytes
+from helix_tui.core.ground.files import below, read_bytes
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
@@ -277,7 +277,7 @@ def _usage(project: Project, attempt_id: str, cost: float | None) -> tuple[int, 
     """Tokens and cost from the attempt's evidence, if the loop does not report them."""
     import msgspec
 
-    folder = project.ddx_dir / "executions" / attempt_id
+    folder = below(project.ddx_dir / "executions", attempt_id)
     for name in ("usage.json", "result.json"):
         raw = read_bytes(folder / name, 1 << 20)
         try:

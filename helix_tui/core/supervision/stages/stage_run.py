@@ -24,7 +24,7 @@ from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.steps import called
 from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import read_bytes
+from helix_tui.core.ground.files import below, is_file, read_bytes, status_of
 from helix_tui.core.ground.git import GitFailed, ask_git, read_git
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
@@ -127,7 +127,7 @@ def find_missing(project: Project, queue: Queue, stage: Stage, word: str) -> Mis
     if scope is None or scope == stage.scope or len(scope.split()) > 1 or named_beads(queue, scope):
         return None
     path = scope.partition("#")[0].partition(":")[0]
-    if path and (project.root / path).exists():  # it may look like a bead's id
+    if status_of(below(project.root, path)) is not None:  # it may look like a bead's id
         return None
     archive = read_archive(project.archive_file).beads
     if scope in archive:
@@ -204,19 +204,10 @@ def _backfill(project: Project, done: StageOutcome) -> StageOutcome:
     """Check a backfill: three trailers, and a report that exists inside the repository."""
     report = done.trailers.get("BACKFILL_REPORT")
     problems = list(done.problems)
-    if report and not _inside(project, report):
+    # an agent names the file
+    if report and not is_file(below(project.root, report)):
         problems.append(f"declared backfill report does not exist: {clean_line(report, 200)}")
     return replace(done, problems=tuple(problems), code=1 if done.status == "BLOCKED" else 0)
-
-
-def _inside(project: Project, name: str) -> bool:
-    root = project.root.resolve()
-    try:
-        # an agent names the file: links and dots must not lead out of the repository
-        path = (root / name).resolve()
-    except (OSError, ValueError):
-        return False
-    return path.is_relative_to(root) and path.is_file()
 
 
 _JUDGES = {"review": _review, "backfill": _backfill}
