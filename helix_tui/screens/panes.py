@@ -161,7 +161,7 @@ class PanedScreen(HelixScreen):
     # --- the split ----------------------------------------------------------------------------------------
 
     def action_split(self, step: int) -> None:
-        """Give the list more or less room; past the end it starts again at the other end."""
+        """Give the list more or less room, as far as that goes."""
         if not self.PANES:
             return
         first, second = self._container().children[:2]
@@ -169,7 +169,11 @@ class PanedScreen(HelixScreen):
             self.console.say("nothing to move: only one pane is shown")
             return
         share = self._share(first, second) + step * STEP
-        share = MIN_SHARE if share > MAX_SHARE else MAX_SHARE if share < MIN_SHARE else share
+        if not MIN_SHARE <= share <= MAX_SHARE:
+            self.console.say(
+                f"the list has {share - step * STEP} % of the room: that is the {'most' if step > 0 else 'least'}"
+            )
+            return
         self.console.kept.move_split(self.NAME, share)
         keep(self, self.console.kept.write)
         self.place_split()

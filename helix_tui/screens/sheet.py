@@ -131,7 +131,7 @@ class LinesSheet(Sheet):
 
 
 class OverlayScreen(HelixScreen):
-    """Status bar, notices, caption, one list. Subclasses fill the list in `show_snapshot` and on resize."""
+    """A screen over another one, with a caption and one list, filled in `show_snapshot` and on resize."""
 
     TITLE_TEXT = ""
 
@@ -144,17 +144,9 @@ class OverlayScreen(HelixScreen):
         """The list of this screen."""
         return RowList(id="overlay")
 
-    def compose(self) -> ComposeResult:
-        """No tabs: esc leads back to them."""
-        yield self.pulse
-        yield self.notices
-        yield self.caption
-        yield from self.compose_body()
-        yield self.footer
-        yield TooSmall()
-
     def compose_body(self) -> ComposeResult:
-        """The list."""
+        """Caption and list."""
+        yield self.caption
         yield self.list
 
     def panes(self) -> list[Widget]:

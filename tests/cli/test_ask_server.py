@@ -126,4 +126,6 @@ def test_without_the_package_it_says_how_to_get_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
     assert main(["-C", str(root), "ask", "--serve"]) == 1
-    assert "helix-tui[mcp]" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "pipx inject helix-tui 'mcp>=2,<3'" in said
+    assert "pip install 'helix-tui" not in said  # no such distribution: the name is free for anybody

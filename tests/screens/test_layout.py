@@ -56,7 +56,7 @@ async def test_old_needs_stay_folded_only_where_no_line_is_left(console: MakeCon
         rows = screen._arranged(groups)
         said = max(len(screen._about(row, 118)) for row in rows)
         assert rows[-1].kind == "fold"
-        assert len(rows) == 40 - 4 - said
+        assert len(rows) == 40 - 5 - said
 
 
 def test_every_label_shows_and_the_parent_is_said_once() -> None:
@@ -104,7 +104,7 @@ async def test_a_pane_that_is_alone_is_not_zoomed(console: MakeConsole) -> None:
 
 
 @pytest.mark.parametrize("size", [(120, 30), (80, 30)])
-async def test_the_split_moves_and_begins_again(console: MakeConsole, size: tuple[int, int]) -> None:
+async def test_the_split_moves_as_far_as_it_goes_and_says_so(console: MakeConsole, size: tuple[int, int]) -> None:
     app = console()
     async with app.run_test(size=size) as pilot:
 
@@ -115,10 +115,14 @@ async def test_the_split_moves_and_begins_again(console: MakeConsole, size: tupl
         for _ in range(7):
             await pilot.press("vertical_line")
             seen.append(room())
-        assert seen[1] > seen[0]
-        assert min(seen) < seen[0] < max(seen)
-        await pilot.press("backslash")
-        assert room() != seen[-1]
+        assert seen == sorted(seen)
+        assert seen[0] < seen[1]
+        assert seen[-1] == seen[-2]
+        assert "that is the most" in said(app)
+        for _ in range(9):
+            await pilot.press("backslash")
+        assert room() < seen[0]
+        assert "that is the least" in said(app)
 
 
 async def test_the_split_is_kept_for_the_next_start_on_its_screen_alone(console: MakeConsole, tmp_path: Path) -> None:

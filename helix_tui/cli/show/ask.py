@@ -381,7 +381,8 @@ def serve(session: AskSession) -> int:
         from mcp_types import ToolAnnotations
     except ImportError:
         raise CliError(
-            "the MCP server needs the package mcp, version 2", "Install it: pip install 'helix-tui[mcp]'."
+            "the MCP server needs the package mcp, version 2",
+            "Install it: pipx inject helix-tui 'mcp>=2,<3', or in a clone: pip install '.[mcp]'.",
         ) from None
     server = MCPServer("helix-ask", instructions=INSTRUCTIONS, log_level="ERROR")
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)

@@ -307,7 +307,7 @@ class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
     """The needs as rows; `NeedsScreen` has the actions."""
 
     TITLE_TEXT = "needs me"
-    FOOTER = ("needs.snooze", "change.mark", "find.filter", "change.undo", "app.help")
+    FOOTER = ("go.back", "go.to", "needs.snooze", "find.filter", "change.undo", "app.help")
 
     def __init__(self) -> None:
         super().__init__()
@@ -331,6 +331,7 @@ class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
 
     def compose_body(self) -> ComposeResult:
         """The list, and the text about its row."""
+        yield self.caption
         yield self.list
         yield self.reason
 
@@ -364,7 +365,7 @@ class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
     def _arranged(self, groups: Sequence[NeedGroup]) -> tuple[NeedRow, ...]:
         """Show the rows; old ones too if the bars, the second line and the longest reason leave room."""
         size = self.app.size
-        room, most = size.height - 4, max(2, size.height // REASON_SHARE)
+        room, most = size.height - 5, max(2, size.height // REASON_SHARE)
         rows = need_rows(groups, self._folded, self._unfolded, lines=room - most)
         if len(rows) < room and any(row.kind == "fold" for row in rows):
             said = min(most, max(len(self._about(row, max(16, size.width - 2))) for row in rows))
@@ -437,7 +438,7 @@ class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
 
     @on(RowList.Selected, "#overlay")
     def say_row(self) -> None:
-        """Below the list: the reason in full, and each action with what it does; the first of them in the footer."""
+        """Below the list: the reason in full, and each action with what it does."""
         if self._anchor is not None:
             self.mark(self._range())
         row = self.row
@@ -446,8 +447,7 @@ class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
         self.reason.styles.height = min(len(rows), max(2, self.app.size.height // REASON_SHARE))
         self.reason.display = bool(rows)
         self.reason.show(Rows(rows))
-        keys = [f"{KEYS[each.id]}={each.label}" for each in self._offered(row)[:2]]
-        self.footer.key_ids = (*keys, *self.FOOTER) if self._rows else ("go.back", "app.help")
+        self.footer.key_ids = self.FOOTER if self._rows else ("go.back", "go.to", "app.help")
 
     def _about(self, row: NeedRow, width: int) -> list[Row]:
         lines: list[Line] = []
