@@ -6,6 +6,7 @@ gathered meanwhile.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import threading
@@ -26,7 +27,7 @@ from helix_tui import barrier, terminal
 from helix_tui.barrier import Barrier
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.errors import DEFECT
-from helix_tui.core.ground.process import allow_reads, end_reads, end_writes
+from helix_tui.core.ground.process import allow_programs, end_reads, end_writes
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.snapshot.snapshot import Change, Snapshot, merge_changes
@@ -34,7 +35,7 @@ from helix_tui.core.supervision.decide.needs import Need, SplitNeeds, asked_of, 
 from helix_tui.garbage import GarbageCollection, set_thresholds, settle_memory
 from helix_tui.keymap import bindings, checked_keymap
 from helix_tui.screens import MODES, SCREENS, SHEETS, to_import_ahead
-from helix_tui.screens.background import Closed, LoopCloser, Workers
+from helix_tui.screens.background import Closed, LoopCloser, UnwaitedThreads, Workers
 from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.layout import BREAKPOINTS, NARROW
 from helix_tui.screens.navigation import Traveller
@@ -68,8 +69,8 @@ NEVER = 1_000_000
 PARSED_SOURCES = 512
 """How many stylesheets and widget styles stay parsed: more than exist."""
 
-PATIENCE = 2.0
-"""Seconds that quitting waits for a command that is changing the queue."""
+PATIENCE = 0.7
+"""Seconds that quitting waits for a command that is changing the queue; the next start settles the journal."""
 
 _HERE = Path(__file__).parent
 
@@ -166,7 +167,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self.set_class(ascii_only, "-ascii")
         self.now = clock
         self.ddx_named = ddx
-        self._own = tuple(own)
+        self.own_command = tuple(own)
         self._home, self._pane = home, pane
         self._begun = False
         """Whether a queue has been shown once."""
@@ -252,10 +253,11 @@ class HelixApp(Traveller, barrier.GuardedApp):
     async def on_load(self) -> None:
         """Start reading while the terminal is being set up."""
         self.barrier.watch_threads()
+        asyncio.get_running_loop().set_default_executor(UnwaitedThreads())
         # a reading thread yields to a key within half a millisecond, not five
         sys.setswitchinterval(0.0005)
-        # after the tour the console comes back in the same process, in which quitting had stopped all reads
-        allow_reads()
+        # an earlier console of this process, in tests, stopped all programs when it quit
+        allow_programs()
         self._feed.start()
         if self._home:
             await self.wait_for_first(lambda: self._pending)
@@ -271,7 +273,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         if not self.read_only:
             self.set_timer(SETTLE_AFTER, self._settle_journal)
         self.set_timer(SETTLE_AFTER, self._begin_watch)
-        if self.kept.first_start and not self.tour_wanted:
+        if self.kept.first_start:
             self.set_timer(SETTLE_AFTER, self.offer_tour)
         if self._sheet:
             self.call_after_refresh(self.run_action, self._sheet)
@@ -292,7 +294,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         end_writes(PATIENCE)
         if self._change_runner is not None:
             if changing:
-                self._change_runner.settle(PATIENCE)  # the journal records how far it got
+                self._change_runner.settle(PATIENCE / 2)  # the journal records how far it got
             self._change_runner.end()
 
     def _news_from_thread(self, snapshot: Snapshot, change: Change) -> None:
@@ -577,7 +579,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         if self._loop_controls is None:
             from helix_tui.screens.loop.controls import LoopControls
 
-            self._loop_controls = LoopControls(self, own=self._own, ddx=self.ddx_named, read_only=self.read_only)
+            self._loop_controls = LoopControls(self, own=self.own_command, ddx=self.ddx_named, read_only=self.read_only)
         return self._loop_controls
 
     # --- theme and notices-------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The console's terminal: Textual's driver, hardened against ways in which a terminal could end it.
 
 Textual 8.2.8 stops reading keys on a byte that is not UTF-8 and on a report that it cannot parse, blocks
-forever once a closed terminal takes no more output, stops drawing where another program left the terminal
+forever once a terminal takes no more output, stops drawing where another program left the terminal
 non-blocking, spins on one that sends no more, starts a second time on SIGCONT after a SIGSTOP, and leaves the
 terminal as it is on SIGTERM. Its driver creates its decoder, its parser and its writer itself: these names are
 replaced in its module.
@@ -10,9 +10,13 @@ replaced in its module.
 from __future__ import annotations
 
 import os
+import select
 import signal
+import subprocess
+import sys
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from encodings.utf_8 import IncrementalDecoder
 from types import FrameType
 from typing import Any, Protocol, TextIO, cast
@@ -27,6 +31,10 @@ LEAVE = (signal.SIGTERM, signal.SIGHUP)
 """Signals on which the console quits as by a key; a second one of the same kind ends it at once."""
 HELD_CHARS = 64_000
 """How much is held at most until the queue of a frame's pieces is empty."""
+LAST_WRITE_S = 0.4
+"""How long a terminal that takes no output is waited for once the console quits."""
+GUEST_S = 1.2
+"""How long a program that has the terminal may take to end once the console quits."""
 
 
 class _Barrier(Protocol):
@@ -68,7 +76,27 @@ class TerminalParser(XTermParser):
 
 
 class _Writer(WriterThread):
-    """Writes to the terminal; what a closed one refuses is discarded, so that nothing blocks on it."""
+    """Writes to the terminal; while quitting, what it does not take is discarded, so that nothing waits for it."""
+
+    def __init__(self, file: TextIO) -> None:
+        super().__init__(file)
+        self._ends_at = float("inf")
+        self.discarded = False
+        """Whether the terminal took no output while quitting."""
+        try:
+            # opened again, so that no other program that uses the terminal finds it non-blocking
+            self._terminal = os.open(os.ttyname(file.fileno()), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+        except OSError:  # no terminal, or one of another user
+            self._terminal = os.dup(file.fileno())
+
+    def leave(self) -> None:
+        """Wait for the terminal only a little longer."""
+        self._ends_at = min(self._ends_at, time.monotonic() + LAST_WRITE_S)
+
+    def stop(self) -> None:
+        """Write what is left, and stop."""
+        self.leave()
+        super().stop()
 
     def run(self) -> None:
         """Write until stopped."""
@@ -85,19 +113,29 @@ class _Writer(WriterThread):
                 self._send("".join(held).encode(encoding, "backslashreplace"))
                 held, size = [], 0
             if text is None:
+                os.close(self._terminal)
                 return
 
     def _send(self, data: bytes) -> None:
         rest = memoryview(data)
         while rest:
             try:
-                rest = rest[os.write(self.fileno(), rest) :]
+                rest = rest[os.write(self._terminal, rest) :]
             except BlockingIOError:
-                # a program that shared the terminal, an editor or an agent, has left it so; Python's own files lose
-                # the rest of the frame on it
-                os.set_blocking(self.fileno(), True)
+                if time.monotonic() > self._ends_at:
+                    self.discarded = True
+                    return
+                select.select([], [self._terminal], [], LAST_WRITE_S / 4)
             except OSError:
                 return
+
+
+# a handler, since a program would inherit that a signal is ignored
+_WHILE_LENT: dict[signal.Signals, Any] = {
+    signal.SIGTSTP: signal.SIG_DFL,
+    signal.SIGINT: lambda number, frame: None,
+    signal.SIGQUIT: lambda number, frame: None,
+}
 
 
 class TerminalDriver(LinuxDriver):
@@ -111,10 +149,14 @@ class TerminalDriver(LinuxDriver):
         super().__init__(*args, **options)
         self._handlers: dict[signal.Signals, Any] = {}
         self._suspending = self._continued = False
+        self._guest: subprocess.Popen[bytes] | None = None
 
     def start_application_mode(self) -> None:
         """Take the terminal, and watch for signals to quit."""
         super().start_application_mode()  # type: ignore[no-untyped-call]
+        self._watch_signals()
+
+    def _watch_signals(self) -> None:
         for number in LEAVE:
             # this runs after every suspension too; under nohup, SIGHUP stays ignored
             if number not in self._handlers and signal.getsignal(number) is not signal.SIG_IGN:
@@ -125,11 +167,43 @@ class TerminalDriver(LinuxDriver):
         super().close()
         while self._handlers:
             signal.signal(*self._handlers.popitem())
+        if not self._app._exit:  # the terminal is only lent
+            return
+        for number in (signal.SIGTSTP, signal.SIGCONT):
+            signal.signal(number, signal.SIG_DFL)
+        if cast(_Writer, self._writer_thread).discarded:
+            # the last lines of the command would wait for such a terminal forever
+            for stream in (sys.__stdout__, sys.__stderr__):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), cast(TextIO, stream).fileno())
+
+    def lend(self, command: Sequence[str]) -> int:
+        """Run a program in the terminal until it exits, while the app is suspended; return its exit code.
+
+        It stops and continues with this process, as one job of the shell, ``ctrl+c`` is meant for it alone, and it is
+        ended if this process has to quit.
+
+        Raises:
+            OSError: it does not start.
+        """
+        before = {number: signal.signal(number, handler) for number, handler in _WHILE_LENT.items()}
+        self._watch_signals()
+        try:
+            self._guest = subprocess.Popen(command)
+            return self._guest.wait()
+        finally:
+            self._guest = None
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def _leave(self, number: int, _: FrameType | None) -> None:
         # restore the previous handler at once: a second signal is meant seriously
         before = self._handlers.pop(signal.Signals(number), signal.SIG_DFL)
         signal.signal(number, before)
+        # the event loop may be waiting for the terminal, or for the program that has it
+        cast(_Writer, self._writer_thread).leave()
+        if self._guest is not None:
+            self._guest.send_signal(number)
+            threading.Timer(GUEST_S, self._guest.kill).start()
         # through the app's queue: an app that quits while it is starting would fail
         self._loop.call_soon_threadsafe(self._app.call_later, self._app.exit, None, 128 + number)
 
@@ -138,10 +212,6 @@ class TerminalDriver(LinuxDriver):
 
     def _suspend(self) -> None:
         """Restore the terminal, stop, and take it again on SIGCONT."""
-        # an editor or a pager has the terminal: there is nothing to restore
-        if not self._auto_restart:
-            os.kill(os.getpid(), signal.SIGSTOP)
-            return
         self._suspending, self._continued = True, False
         self.suspend_application_mode()
         os.kill(os.getpid(), signal.SIGSTOP)
@@ -187,4 +257,4 @@ def install() -> None:
     # names in Textual's module: its driver creates all three inside its methods, where nothing can be passed in
     linux_driver.getincrementaldecoder = lambda _: Decoder  # type: ignore[assignment, attr-defined]
     linux_driver.XTermParser = TerminalParser  # type: ignore[attr-defined]
-    linux_driver.WriterThread = _Writer  # type: ignore[attr-defined]
+    linux_driver.WriterThread = _Writer  # type: ignore[assignment, attr-defined]

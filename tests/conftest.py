@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from helix_tui.core.ground import person
-from helix_tui.core.ground.process import allow_reads
+from helix_tui.core.ground.process import allow_programs
 from tests.rerun import pytest_configure, pytest_runtest_logreport, pytest_sessionfinish
 
 __all__ = ["pytest_configure", "pytest_runtest_logreport", "pytest_sessionfinish"]  # hooks of this suite
@@ -82,7 +82,7 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("COLORTERM", "truecolor")
     for name, value in _GIT.items():
         monkeypatch.setenv(name, value)
-    allow_reads()  # a console that left in this process has ended them
+    allow_programs()  # a console that left in this process has ended them
     person.forget_notes()
 
 
@@ -96,7 +96,7 @@ def _nothing_caught(request: pytest.FixtureRequest) -> Iterator[None]:
     process = sys.modules.get("helix_tui.core.ground.process")
     # a console that left has ended all reads of its process, and the next test of this one runs git
     if process is not None:
-        process.allow_reads()
+        process.allow_programs()
     barrier = sys.modules.get("helix_tui.barrier")
     caught = list(barrier.RECENT) if barrier is not None else []
     if caught and request.node.get_closest_marker("plants") is None:

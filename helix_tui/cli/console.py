@@ -6,17 +6,12 @@ Reading starts before Textual is imported, so that the first frame has the queue
 from __future__ import annotations
 
 import gc
-import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 
-from helix_tui.cli import programs
 from helix_tui.cli.app_factory import OnChange, add_arguments, make_app
 from helix_tui.cli.call import Call, locate
-from helix_tui.core.ground import log as logs
-from helix_tui.core.ground.process import allow_reads
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.threads import keep_heaps_small
@@ -52,10 +47,9 @@ def open_console(
 
     A worker without an event for ``stall_after_s`` is called silent; None takes the user's setting. ``home`` opens
     Needs me if something waits and nothing runs. ``demo``: the project is a throw-away one, and the
-    tour runs here; elsewhere it runs on a demo of its own, and the console opens again after it.
+    tour runs here; elsewhere it is a program of its own that this console gives its terminal to.
     """
     keep_heaps_small()
-    allow_reads()  # an earlier console, the one that offered the tour, stopped reads when it closed
     feed = EarlyFeed(project, call.clock, stall_after_s or load_settings().stall_after_s, call.ddx)
     feed.begin()
     try:
@@ -73,17 +67,7 @@ def open_console(
             call.note(clean_line(said, 300))
     finally:
         feed.stop()
-    if not app.tour_wanted:
-        return app.return_code or 0
-    take_tour()
-    return open_console(call, project, seconds=seconds, stall_after_s=stall_after_s)
-
-
-def take_tour() -> None:
-    """Run the demo with its tour in this terminal, until the user quits."""
-    command, begun = [*programs.helix_tui(), "demo", "--tour"], time.monotonic()
-    done = subprocess.run(command, check=False)
-    logs.program(command, f"rc {done.returncode}", time.monotonic() - begun)
+    return app.return_code or 0
 
 
 class EarlyFeed:

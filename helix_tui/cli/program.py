@@ -10,6 +10,8 @@ import argparse
 import gc
 import os
 import sys
+import threading
+import time
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
@@ -129,6 +131,10 @@ _TAKE_A_VALUE = {"-C", "--now", "--ddx", "--screen", "--theme"}
 """Options that may precede the subcommand and take a value."""
 
 
+LAST_THREADS_S = 0.2
+"""How long threads may take to clean up once a command has its exit code."""
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     _open_streams()
@@ -142,7 +148,19 @@ def main(argv: list[str] | None = None) -> int:
             stream.flush()
         except BrokenPipeError:  # Python would flush once more at exit, complain, and exit with 120 instead of the code
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    if argv is None:
+        _leave_threads(code)
     return code
+
+
+def _leave_threads(code: int) -> None:
+    """End the process where threads still work for a console that has ended: Python would wait for them."""
+    until = time.monotonic() + LAST_THREADS_S
+    for thread in threading.enumerate():
+        if not thread.daemon and thread is not threading.main_thread():
+            thread.join(max(0.0, until - time.monotonic()))
+    if threading.active_count() > 1:
+        os._exit(code)
 
 
 def _main(words: list[str]) -> int:

@@ -8,6 +8,7 @@ process to settle; the status bar's text is updated anyway.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
@@ -44,6 +45,14 @@ class Workers(WorkerManager):
         super()._remove_worker(worker)
         worker._task = None
         worker._work = self._NO_WORK
+
+
+class UnwaitedThreads(ThreadPoolExecutor):
+    """The threads of workers; quitting waits for none of them."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Start no more work."""
+        super().shutdown(wait=False, cancel_futures=True)
 
 
 class Jobs:

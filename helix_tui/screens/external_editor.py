@@ -9,18 +9,18 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from textual.app import App, SuspendNotSupported
 
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_line
+from helix_tui.terminal import TerminalDriver
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.attempt import Attempt
@@ -56,15 +56,16 @@ def editor_command(path: Path, line: int, env: Mapping[str, str] | None = None) 
     return None
 
 
-def run_editor(command: Sequence[str]) -> int:
-    """Run an editor in this terminal until it exits; return its exit code.
+def run_editor(app: App[Any], command: Sequence[str]) -> int:
+    """Give the terminal to an editor or another program until it exits; return its exit code.
 
     Raises:
+        SuspendNotSupported: the console has no terminal to give.
         OSError: it does not start.
     """
     begun = monotonic()
-    # in this session, unlike other programs: an editor needs the terminal
-    code = subprocess.run(command, check=False).returncode
+    with app.suspend():
+        code = cast(TerminalDriver, app._driver).lend(command)
     logs.program(command, f"rc {code}", monotonic() - begun, "editor")
     return code
 
@@ -135,13 +136,12 @@ def open_first_change(screen: HelixScreen, attempt: Attempt | None) -> None:
     screen.run_worker(work, thread=True, group="editor", exclusive=True)
 
 
-def leave_for(app: App[object], command: Sequence[str]) -> str:
+def leave_for(app: App[Any], command: Sequence[str]) -> str:
     """Give the terminal to a program until it exits; an error message if it fails."""
     try:
-        with app.suspend():
-            code = run_editor(command)
+        code = run_editor(app, command)
     except SuspendNotSupported:
-        return "no editor can run in this terminal"
+        return "no other program can run in this terminal"
     except OSError as error:
         return f"{command[0]} does not start: {error.strerror}"
     return f"{command[0]} ended with {code}" if code else ""

@@ -166,8 +166,8 @@ class Traveller(App[int]):
     travelled = False
     """Whether the user has changed the screen."""
     tour: Tour | None = None
-    tour_wanted = False
-    """Whether the user quit to take the tour on the demo, and returns afterwards."""
+    own_command: tuple[str, ...] = ()
+    """The command that starts this program again."""
     _home = False
     """Whether to open on Needs me."""
     _first_news: FirstNews | None = None
@@ -561,13 +561,16 @@ class Traveller(App[int]):
             failed.pop_all()
 
     async def action_tour(self) -> None:
-        """Start the tour: here if this is the demo; else on a demo, and return afterwards."""
+        """Start the tour: here if this is the demo; else on a demo in this terminal, and return afterwards."""
         if self.is_demo:
             await self.action_show_screen("queue")
             self.begin_tour()
-        else:
-            self.tour_wanted = True
-            self.exit(0)
+            return
+        from helix_tui.screens.external_editor import leave_for
+
+        self.end_tour()
+        if problem := leave_for(self, [*self.own_command, "demo", "--tour"]):
+            self.say(problem, "warning")
 
     async def action_tour_next(self) -> None:
         """Go to the next step, or accept the offer."""

@@ -233,13 +233,14 @@ async def test_the_first_start_offers_the_tour_once_and_steals_no_key(console: M
     assert not Layout(file).first_start
 
 
-async def test_taking_the_offer_leaves_for_the_demo_and_on_the_demo_begins_there(console: MakeConsole) -> None:
+async def test_the_offer_asks_for_a_terminal_for_the_demo_and_on_the_demo_begins_there(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:
         app.begin_tour(offer=True)
         await pilot.press("ctrl+t")
         await pilot.pause()
-    assert app.tour_wanted
+        assert not card(app)
+        assert "no other program can run in this terminal" in said(app)[-1]
     here = console(name="here")
     here.is_demo = True
     async with here.run_test(size=(120, 40)) as pilot:
@@ -247,7 +248,6 @@ async def test_taking_the_offer_leaves_for_the_demo_and_on_the_demo_begins_there
         await pilot.press("ctrl+t")
         await pilot.pause()
         assert "tour 1 of" in card(here)
-        assert not here.tour_wanted
 
 
 async def test_the_keys_of_the_tour_are_nobodys_outside_it(console: MakeConsole) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ground.process import allow_reads, end_reads, run
+from helix_tui.core.ground.process import Leaving, allow_programs, end_reads, run
 from tests.screens.conftest import MakeConsole
 from tests.screens.test_queue import queue
 
@@ -83,8 +83,8 @@ async def test_leaving_ends_what_is_being_looked_up(console: MakeConsole) -> Non
         looking = asyncio.create_task(asyncio.to_thread(run, ["sleep", "600"], stop_at_cap=True, timeout=30))
         await pilot.pause()
         app.exit()
-    assert (await looking).rc < 0
-    assert not (await looking).timed_out
+    with pytest.raises(Leaving):
+        await looking
 
 
 async def test_leaving_ends_a_ddx_that_hangs_and_the_journal_says_so(
@@ -110,13 +110,14 @@ async def test_leaving_ends_a_ddx_that_hangs_and_the_journal_says_so(
     assert (entry.result, entry.after) == ("failed", {})
 
 
-def test_reads_end_and_are_allowed_again() -> None:
+def test_a_console_that_quits_starts_no_program_until_another_one_is_opened() -> None:
     end_reads()
     try:
-        assert run(["sleep", "600"], stop_at_cap=True).rc < 0
-        assert run(["true"]).rc == 0, "what changes something is never ended"
+        for reads in (True, False):
+            with pytest.raises(Leaving):
+                run(["sleep", "600"], stop_at_cap=reads)
     finally:
-        allow_reads()
+        allow_programs()
     assert run(["true"], stop_at_cap=True).rc == 0
 
 

@@ -74,15 +74,15 @@ class Ddx(Struct, frozen=True):
             raise DdxError(finished.argv, message, advice_for(message, finished.argv), _code(message))
         return finished
 
-    def attempt(self, *args: str, timeout: float = 60.0, cap: int = 64 << 20) -> Finished:
-        """Run a command whose failure the caller handles.
+    def attempt(self, *args: str, timeout: float = 60.0, cap: int = 64 << 20, reads: bool = False) -> Finished:
+        """Run a command whose failure the caller handles; ``reads``: it may be ended at any time.
 
         Raises:
             DdxError: it cannot be started.
         """
         argv = (os.fspath(self.path), *args)
         try:
-            return run(argv, cwd=self.root, env=self._environment(), timeout=timeout, cap=cap)
+            return run(argv, cwd=self.root, env=self._environment(), timeout=timeout, cap=cap, stop_at_cap=reads)
         except OSError as error:
             # a script whose interpreter is missing raises the same error
             if isinstance(error, FileNotFoundError) and not self.path.exists():

@@ -22,7 +22,7 @@ from helix_tui.core.beads.readiness import Rule
 from helix_tui.core.ddx.client import MISSING, Ddx, DdxError
 from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, DocumentRule, RowGate, Words, read_verbs
 from helix_tui.core.ddx.names import VERBS, Era
-from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.process import Finished, Leaving, run
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns
 
@@ -60,7 +60,7 @@ def examine(path: Path, root: Path, env: Mapping[str, str], fallback: Era) -> Di
     ddx = Ddx(path, root, env)
 
     def ask(words: Words) -> str | None:
-        finished = ddx.attempt(*words, "--help", timeout=HELP_TIMEOUT_S, cap=1 << 20)
+        finished = ddx.attempt(*words, "--help", timeout=HELP_TIMEOUT_S, cap=1 << 20, reads=True)
         if finished.timed_out:
             advice = "it timed out; check whether another ddx holds the tracker, then try again"
             raise DdxError(finished.argv, f"no answer after {HELP_TIMEOUT_S:g} s", advice, MISSING)
@@ -92,6 +92,8 @@ def try_out(ddx: Path, env: Mapping[str, str], guess: Dialect, *, ask: Callable[
     try:
         with tempfile.TemporaryDirectory(prefix="helix-trial-", ignore_cleanup_errors=True) as folder:
             return _Trial(Path(folder), ddx, env, ask).findings(guess)
+    except Leaving as error:
+        raise DdxError((os.fspath(ddx),), str(error), "start the console again", MISSING) from None
     except OSError as error:
         return _open(guess, f"no throw-away folder: {error.strerror or error}")
 
@@ -253,7 +255,7 @@ class _Trial:
 
     def _answer(self, *words: str) -> Finished:
         argv = (os.fspath(self._ddx), *words)
-        return self._ask(argv, cwd=self.folder, env=self._env, timeout=TIMEOUT_S, cap=1 << 20)
+        return self._ask(argv, cwd=self.folder, env=self._env, timeout=TIMEOUT_S, cap=1 << 20, stop_at_cap=True)
 
     def _write(self, rows: list[dict[str, Any]]) -> None:
         (self.folder / ".ddx").mkdir(exist_ok=True)

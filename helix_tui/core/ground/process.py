@@ -222,6 +222,8 @@ _CHUNK = 1 << 16
 _LAST = 1 << 16
 """Bytes kept of the end of a truncated stream."""
 _GRACE_S = 2.0
+_LAST_GRACE_S = 0.3
+"""As `_GRACE_S`, while the console quits."""
 _LINGER_S = 0.3
 _STEP_S = 0.01
 _SHOWN = 2_000
@@ -252,6 +254,10 @@ class Finished(Struct, frozen=True):
         return self.stderr.decode("utf-8", "replace")
 
 
+class Leaving(OSError):
+    """The console is quitting: no program is started any more, and one that only read was ended."""
+
+
 class _Running:
     """Running programs of one kind, so that another thread can end them."""
 
@@ -260,10 +266,14 @@ class _Running:
         self._change = threading.Condition()
         self._running: set[subprocess.Popen[bytes]] = set()
 
+    def check(self) -> None:
+        if self.ended:
+            raise Leaving("the console is quitting")
+
     def begin(self, process: subprocess.Popen[bytes]) -> None:
         with self._change:
             self._running.add(process)
-            ended = self.ended
+            ended = self.ended and self is _reads
         # `end_reads` was called after the program started
         if ended:
             signal_all(family(process.pid), signal.SIGKILL)
@@ -291,8 +301,8 @@ _writes = _Running()
 
 
 def end_reads() -> None:
-    """End every read-only program, and each one started from now on, without waiting."""
-    _reads.ended = True
+    """Start no program any more, and end every read-only one without waiting."""
+    _reads.ended = _writes.ended = True
     _reads.signal(signal.SIGKILL)
 
 
@@ -304,13 +314,13 @@ def end_writes(patience: float = 0.0) -> None:
     if _writes.wait(patience):
         return
     _writes.signal(signal.SIGTERM)
-    if not _writes.wait(_GRACE_S):
+    if not _writes.wait(_LAST_GRACE_S):
         _writes.signal(signal.SIGKILL)
 
 
-def allow_reads() -> None:
+def allow_programs() -> None:
     """Undo `end_reads`."""
-    _reads.ended = False
+    _reads.ended = _writes.ended = False
 
 
 def run(
@@ -335,8 +345,12 @@ def run(
 
     Raises:
         OSError: the program cannot be started.
+        Leaving: the console is quitting.
     """
     words = tuple(os.fspath(word) for word in argv)
+    # a program that may be ended at the cap only reads, so it may be ended at any time
+    group = _reads if stop_at_cap else _writes
+    group.check()
     started = time.monotonic()
     # never the console's own input: some ddx verbs read from a terminal
     with open(os.devnull if stdin is None else stdin, "rb") as source:
@@ -352,14 +366,14 @@ def run(
         )
     with process:
         collected = _Collected(cap, stop_at_cap)
-        # a program that may be ended at the cap only reads, so it may be ended at any time
-        group = _reads if stop_at_cap else _writes
         group.begin(process)
         try:
             timed_out = not collected.read(process, started + timeout, reap=not leftovers)
         finally:
-            group.leave(process)
             _end(process, leftovers=leftovers)
+            group.leave(process)
+    if stop_at_cap:
+        group.check()  # ended while quitting: what it printed is not its answer
     return _logged(
         Finished(
             words,

@@ -373,7 +373,7 @@ class Live:
         """Tell the thread that the first snapshot is on screen, so that slower work may begin."""
         self._painted.set()
 
-    def stop(self, timeout: float = 1.0) -> None:
+    def stop(self, timeout: float = 0.2) -> None:
         """End the thread; it is a daemon, so nothing waits for it longer than ``timeout`` seconds."""
         self._stop.set()
         # a thread that still waits for the first paint must see the end at once

@@ -401,8 +401,7 @@ def edit_in_editor(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     try:
         # bytes that are not UTF-8 come back from the editor unchanged
         path.write_text(as_file(bead.id, base), encoding="utf-8", errors="surrogateescape")
-        with screen.app.suspend():
-            code = run_editor([*words, os.fspath(path)])
+        code = run_editor(screen.app, [*words, os.fspath(path)])
         changed = _read_back(path, base) if code == 0 else {}
     except SuspendNotSupported:
         shutil.rmtree(folder, ignore_errors=True)
