@@ -110,7 +110,11 @@ def actions_of(seed: int, count: int) -> list[Action]:
     actions: list[Action] = []
     while len(actions) < count:
         kind = rng.random()
-        if kind < 0.06:
+        if rng.random() < 0.5:
+            actions.append(("bound", rng.random()))
+        elif rng.random() < 0.004:
+            actions.append(("stop", None))
+        elif kind < 0.06:
             actions += _stay(rng)
         elif kind < 0.10:
             actions += _line(rng)
@@ -201,6 +205,15 @@ def _sequences() -> Mapping[str, str]:
 
 
 _SEQUENCES = _sequences()
+
+_BOUND = sorted({name for key in KEYS for name in names(key.keys)} - LEAVES)
+"""All keys that are bound somewhere, for a console that cannot be asked which screen is open."""
+
+
+def bound_key(share: float, open_keys: Sequence[str] = _BOUND) -> Action:
+    """One of the keys that do something here; ``share`` chooses it."""
+    keys = [key for key in open_keys if key not in LEAVES] or _BOUND
+    return "key", keys[int(share * len(keys))]
 
 
 def sent(action: Action, size: tuple[int, int]) -> str:

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench.console import Terminal
-from tests.drills.actions import Action, Case, sent
+from tests.drills.actions import Action, Case, bound_key, sent
 from tests.drills.changes import change, put_back
 
 REST_S = 0.5
@@ -94,8 +94,10 @@ class Session:
 
     def act(self, action: Action) -> None:
         """Do one thing, as fast as the terminal takes it."""
-        kind, value = action
-        if kind == "size":
+        kind, value = action if action[0] != "bound" else bound_key(action[1])
+        if kind == "stop":
+            self.stop()
+        elif kind == "size":
             self.size = value
             fcntl.ioctl(self.terminal.fd, termios.TIOCSWINSZ, struct.pack("HHHH", value[1], value[0], 0, 0))
         elif kind == "change":
@@ -103,7 +105,19 @@ class Session:
         elif kind == "rest":
             self.drain(0.1 if value else 0.0, REST_S)
         else:
-            self.write(sent(action, self.size).encode("utf-8", "surrogateescape"))
+            self.write(sent((kind, value), self.size).encode("utf-8", "surrogateescape"))
+
+    def stop(self) -> None:
+        """Stop it as a shell does, and continue it."""
+        for number, state in ((signal.SIGTSTP, "T"), (signal.SIGCONT, "RSD")):
+            os.kill(self.terminal.pid, number)
+            until = self._lived() + 5.0
+            while self.state() not in state and self._lived() < until:
+                self.drain(0.02, 0.1)
+
+    def state(self) -> str:
+        """The letter of its state in ``/proc``."""
+        return Path(f"/proc/{self.terminal.pid}/stat").read_text().rpartition(")")[2].split()[0]
 
     def write(self, data: bytes) -> None:
         """Write all of it, reading meanwhile what the console writes."""

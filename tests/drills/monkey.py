@@ -35,7 +35,7 @@ from helix_tui.core.snapshot.snapshot import Snapshot
 from helix_tui.settings import Layout, ViewBook
 from helix_tui.terminal import Decoder, TerminalParser
 from tests.drills import behind_terminal
-from tests.drills.actions import FORMS, LARGE, POSTURES, Action, Case, actions_of, cases, sent, shorten
+from tests.drills.actions import FORMS, LARGE, POSTURES, Action, Case, actions_of, bound_key, cases, sent, shorten
 from tests.drills.behind_terminal import lived
 from tests.drills.changes import begin, change, put_back
 from tests.drills.projects import PROJECTS, isolate, make_project
@@ -91,10 +91,13 @@ class Hand:
 
     async def act(self, action: Action) -> None:
         """Do one thing; but for a rest nothing waits until the console has dealt with it."""
-        kind, value = action
         driver = self._app._driver
         if driver is None:
             return
+        if action[0] == "bound":
+            open_keys = self._app.screen.active_bindings if self._app.screen_stack else {}
+            action = bound_key(action[1], sorted(open_keys))
+        kind, value = action
         if kind == "change":
             change(self._root, value)
         elif kind == "size":
@@ -256,7 +259,7 @@ def drill(seconds: float, first: int, keys: int, forms: Sequence[str]) -> int:
             break
         actions, cpu = actions_of(case.seed, keys), time.process_time()
         failure = run_case(case, actions)
-        pressed = sum(kind not in ("rest", "size", "change") for kind, _ in actions)
+        pressed = sum(kind not in ("rest", "size", "change", "stop") for kind, _ in actions)
         done, seeds = done + pressed, seeds + 1
         if failure:
             _tell(case, actions, failure, keys)
