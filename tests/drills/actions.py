@@ -212,7 +212,8 @@ _BOUND = sorted({name for key in KEYS for name in names(key.keys)} - LEAVES)
 
 def bound_key(share: float, open_keys: Sequence[str] = _BOUND) -> Action:
     """One of the keys that do something here; ``share`` chooses it."""
-    keys = [key for key in open_keys if key not in LEAVES] or _BOUND
+    sendable = {*_BOUND, *_SEQUENCES}
+    keys = [key for key in open_keys if key not in LEAVES and (len(key) == 1 or key in sendable)] or _BOUND
     return "key", keys[int(share * len(keys))]
 
 
