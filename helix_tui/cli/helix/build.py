@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(call: Call) -> int:
     """Execute one bead."""
     refuse_in_attempt(call)
-    agent_choice = agent_choice_of(call)
+    agent_choice = agent_choice_of(call).builder
     with explained():
         curator = curator_of(call)
         delegate = delegate_of(call, curator)

@@ -96,7 +96,7 @@ def _batch(call: Call, curator: Curator) -> int:
     )
     delegate = delegate_of(call, curator)
     if call.options.dry_run:
-        return show_dry_run(call, [("ddx", *delegate.drain(agent_choice_of(call)))], batch=list(batch))
+        return show_dry_run(call, [("ddx", *delegate.drain(agent_choice_of(call).builder))], batch=list(batch))
     _must_be_clean(call, curator)
     options = RunOptions(
         autonomy=autonomy_of(call),

@@ -127,7 +127,7 @@ def _run(call: Call) -> int:
         note_difference(call, queue_state)
         delegate = delegate_of(call, curator)
         if call.options.dry_run:
-            words = ("ddx", *delegate.drain(wanted.agent_choice))
+            words = ("ddx", *delegate.drain(wanted.agent_choice.builder))
             queue = queue_state.queue
             note_what_comes_first(call, curator, queue_state)
             bead = queue.beads[queue.ready[0]] if queue.ready and wanted.context else None

@@ -219,8 +219,8 @@ def _recover(call: Call) -> int:
 
 
 def _next(call: Call) -> int:
-    from helix_tui.core.supervision.decide.facts import siblings
     from helix_tui.core.supervision.decide.needs import asked_of
+    from helix_tui.core.supervision.signals.focus import siblings
     from helix_tui.core.supervision.signals.questions import causes
 
     present = load(call)

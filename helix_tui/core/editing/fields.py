@@ -181,7 +181,7 @@ class SetEligible(Operation, frozen=True, tag="eligible"):
 
 
 class Supersede(Operation, frozen=True, tag="supersede"):
-    """Mark a bead as superseded by another one: workers no longer pick it, its dependents still wait."""
+    """Mark a bead as superseded by another one: workers no longer pick it, and what waits on it waits on the other."""
 
     by: str | None
     """None clears it."""
@@ -209,12 +209,10 @@ class Supersede(Operation, frozen=True, tag="supersede"):
         ]
         # prerequisites and ancestors of the replacement cannot wait on it
         stuck = [other for other in waiting if _why_not_wait(writing, other, by)]
-        free = [other for other in waiting if other not in stuck]
-        if free:
-            wait, them = ("waits", "it") if len(free) == 1 else ("wait", "them")
-            writing.notes.append(
-                f"{named(free)} still {wait} on {called(bead_id)}; let {them} wait on {called(by)} instead"
-            )
+        for other in waiting:
+            if other not in stuck:
+                AddDependency(other, by).plan(writing)
+                RemoveDependency(other, bead_id).plan(writing)
         if stuck:
             wait, the = ("waits", "that dependency") if len(stuck) == 1 else ("wait", "those dependencies")
             writing.notes.append(

@@ -2,10 +2,6 @@
 
 Numbers: docs/formats/helix.md §2. ``ready`` is ddx's plain notion (open and nothing unclosed before it);
 ``ready_execution`` is what a worker would pick; both are reported.
-
-`siblings` names work that belongs together (docs/formats/helix.md §3.5): the same parent or specification first; only
-if that finds nothing, a shared ``area:`` label; at most three, including the bead itself. They are shown beside the
-next bead, never dispatched together (ddx takes one bead per turn).
 """
 
 from __future__ import annotations
@@ -260,26 +256,3 @@ def _never_met(queue: Queue, left: list[Bead]) -> Iterable[tuple[str, str]]:
             other = queue.beads.get(target)
             if other is None or other.status == "cancelled":
                 yield bead.id, target
-
-
-MAX_SIBLINGS = 3
-
-
-def siblings(queue: Queue, bead_id: str) -> tuple[str, ...]:
-    """The bead and its ready siblings, in ddx's pick order."""
-    bead = queue.beads[bead_id]
-    others = [queue.beads[each] for each in queue.ready if each != bead_id]
-    others = [each for each in others if not looks_like_epic(each)]
-    related = [each for each in others if _same(bead.parent, each.parent) or _same(bead.spec_id, each.spec_id)]
-    if not related:
-        areas = _areas(bead)
-        related = [each for each in others if areas & _areas(each)]
-    return (bead_id, *(each.id for each in related[: MAX_SIBLINGS - 1]))
-
-
-def _same(one: str, other: str) -> bool:
-    return bool(one) and one == other
-
-
-def _areas(bead: Bead) -> frozenset[str]:
-    return frozenset(label for label in bead.labels if label.startswith("area:"))

@@ -140,8 +140,8 @@ class Booking:
             # raised at the end: the other results are still followed up
             stop = self._interpret(result) or stop
         for result in results:
-            if result.success:  # a bead with new children stays open with them
-                self._promote(result)
+            # however it ended: an agent that declines a bead may have split it
+            self._promote(result)
         if completed:
             # the scripts check the whole repository: once is enough for all results of a turn
             self._acceptance(completed[-1])
@@ -250,7 +250,9 @@ class Booking:
         queue = self.work.look().queue
         bead = queue.beads.get(result.bead_id)
         children = queue.graph.children.get(result.bead_id, ())
-        if bead is None or bead.issue_type == "epic" or len(children) < 2 or injection.supervisory(bead):
+        if bead is None or bead.status in TERMINAL or bead.issue_type == "epic" or len(children) < 2:
+            return
+        if injection.supervisory(bead):
             return
         name = called(result.bead_id)
         self.work.teller.always(

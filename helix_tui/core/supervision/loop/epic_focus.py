@@ -14,6 +14,7 @@ from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.editing.journal import PASSING
+from helix_tui.core.editing.lifecycle import HOLDING_LABELS
 from helix_tui.core.editing.steps import Conflict, OperationRefused, Overlay, called, named
 from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.text import CONTEXT_BEGIN, counted, with_context
@@ -32,6 +33,7 @@ from helix_tui.core.supervision.signals.focus import (
     read_focus,
     undecided,
 )
+from helix_tui.core.supervision.signals.questions import REVIEW_FIRST
 from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.stage_run import agent_context
 
@@ -49,6 +51,8 @@ class Curating:
         self._passed_over: set[str] = set()
         self._unfinished: set[str] = set()
         """Epics open at the last look: ddx of August closes them by itself."""
+        self._put_first: set[str] = set()
+        """Reviews that were given the first rank, and beads that were held back for one: once is enough."""
 
     def begin(self, queue_state: QueueState) -> None:
         """Take over the marks of a run that died, and apply the requested focus."""
@@ -89,6 +93,7 @@ class Curating:
             self.work.state.focused_epic = focus.epic
         elif self.work.options.auto_focus:
             self._choose(queue_state)
+        self._close_superseded(self.work.look().queue)
         self._close_finished(self.work.look())
 
     def end(self) -> None:
@@ -139,10 +144,38 @@ class Curating:
             return ""
         return str(done.error or "") or "; ".join(each.why for each in done.plan.refusals)
 
-    def keep_back(self, ids: Iterable[str]) -> None:
-        """Have ddx skip exactly these beads, until a person has decided on them or their record changes."""
+    def review_first(self, queue_state: QueueState) -> bool:
+        """Let a pending review be picked before every other bead (CONTRACT-001); return whether the queue changed.
+
+        One rank where ddx has ranks; else what ddx would pick before the review is held back until it is done.
+        """
+        work, queue, dialect = self.work, queue_state.queue, queue_state.dialect
+        review = work.pending_review(queue)
+        ahead = queue.ready[: queue.ready.index(review)] if review else ()
+        if not ahead:
+            return False
+        same = all(queue.beads[each].priority == queue.beads[review].priority for each in ahead)
+        if same and dialect is not None and dialect.rank and review not in self._put_first:
+            self._put_first.add(review)
+            work.change([operations.SetRank(review, top=True)], f"put {called(review)} before the next bead")
+            return True
+        ahead = tuple(each for each in ahead if each not in self._put_first)
+        self._put_first.update(ahead)
+        if ahead:
+            work.permit(
+                "curation", "review first", f"hold back {named(ahead)} until {called(review)} is done?", lasting=True
+            )
+            self.keep_back({*ahead, *undecided(queue)}, REVIEW_FIRST)
+        return bool(ahead)
+
+    def keep_back(self, ids: Iterable[str], reason: str = FOR_DECISION) -> None:
+        """Have ddx skip exactly these beads, until a person has decided on them or their record changes.
+
+        Args:
+            reason: the reason for those that the run has no reason for yet.
+        """
         reasons = self.work.kept_back(self.work.look().queue)
-        kept = {bead_id: reasons.get(bead_id, FOR_DECISION) for bead_id in sorted(ids)}
+        kept = {bead_id: reasons.get(bead_id, reason) for bead_id in sorted(ids)}
         title = f"skip {named(kept)}" if kept else "release what this run skipped"
         self.work.change_steps(PASSING, title, lambda writing, _: plan_undecided(writing, kept), free=True)
 
@@ -265,6 +298,19 @@ class Curating:
         reviewer = work.options.agent_choice.reviewer
         operation = injection.review_bead(queue, trigger, scope=scope, epic=epic, reviewer=reviewer)
         return inject(work, operation, injection.REVIEW, trigger)
+
+    def _close_superseded(self, queue: Queue) -> None:
+        """Close open beads whose replacement is closed: ddx of April never does, later releases not always."""
+        done = [
+            bead.id
+            for bead in queue.beads.values()
+            if bead.status == "open" and (by := bead.superseded_by.strip()) and by in queue.beads
+            if queue.beads[by].status == "closed" and bead.id not in self._passed_over
+            if not HOLDING_LABELS & set(bead.labels)
+        ]
+        self._passed_over.update(done)
+        if done:
+            self.work.change(map(operations.CloseBead, done), f"close {named(done)}, superseded by finished work")
 
     def _close_finished(self, queue_state: QueueState) -> None:
         """Close epics whose children are all done, in this run or an earlier one: ddx of April never does.

@@ -84,11 +84,11 @@ class Loop:
         self._accepted(work.look())
         try:
             # a missing ddx, or one without a verb, ends the run here, before anything is booked or changed
-            words = work.delegate.drain(work.options.agent_choice)
+            words = work.delegate.drain(work.options.agent_choice.builder)
         except DdxError as error:
             self._failed(error)
         work.teller.verbose(f"delegating to: ddx {' '.join(words)}")
-        agent_choice = work.options.agent_choice
+        agent_choice = work.options.agent_choice.builder
         for line in unheard(words, agent_choice):
             work.teller.always(line)
         if agent_choice.reviewer and "--review-harness" not in words:
@@ -189,6 +189,8 @@ class Loop:
     def _batch_left(self, queue_state: QueueState) -> None:
         batch, queue = self.work.options.batch, queue_state.queue
         going = ("ready", "running", "claimed")
+        if self.work.pending_review(queue):
+            return  # what waits for it is not done
         if batch and not any(each in queue.beads and queue.state(each) in going for each in batch):
             raise Stopped(Stop("batch_done", f"{counted(len(batch), 'bead')} in the batch"))
 
@@ -213,6 +215,9 @@ class Loop:
         work = self.work
         self._without_undecided(queue_state)
         self._without_tried(queue_state)
+        self._without_documents(queue_state)
+        if self.curating.review_first(queue_state):
+            raise Retry
         number = work.state.attempted_cycles + 1
         following = queue_state.queue.ready[0]
         work.permit("dispatch", following, f"let ddx execute one bead (the next would be {called(following)})?")
@@ -224,7 +229,7 @@ class Loop:
         turn_out = work.teller.path.with_name(
             f"{work.state.run_id}-turn{len(work.state.cycles) + 1}-{work.clock()}.out"
         )
-        review, agent_choice = reviewer_of(queue_state.queue, work.options.agent_choice)
+        review, agent_choice = reviewer_of(queue_state.queue, work.options.agent_choice.builder)
         if review:
             who = "/".join(filter(None, (agent_choice.harness, agent_choice.model)))
             work.teller.always(f"{called(review)} is next: its review goes to {who}")
@@ -345,6 +350,27 @@ class Loop:
         self.curating.keep_back({*passed, *undecided(queue_state.queue)})
         for bead_id in passed:
             work.teller.always(f"skipping {called(bead_id)}, tried in this run ({tried[bead_id].why})")
+        raise Retry
+
+    def _without_documents(self, queue_state: QueueState) -> None:
+        """Skip beads whose governing document does not exist; if nothing else is ready, do what the check says.
+
+        Raises:
+            Retry: beads were held back, or the check was followed.
+        """
+        work, ready = self.work, queue_state.queue.ready
+        lacking = [each for each in ready if each in work.without_document and each not in self._held]
+        if not lacking:
+            return
+        if len(lacking) == len(ready):
+            self.passes.next_action()
+            raise Retry
+        for bead_id in lacking:
+            about = f"skip {called(bead_id)}"
+            work.permit("curation", about, f"{about}, whose document is missing?", lasting=True)
+            work.teller.always(f"skipping {called(bead_id)}: its document {work.without_document[bead_id]} is missing")
+        self._held |= set(lacking)
+        self.curating.keep_back({*lacking, *undecided(queue_state.queue)})
         raise Retry
 
     def _nothing_but_held(self, queue_state: QueueState) -> None:

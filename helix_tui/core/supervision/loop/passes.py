@@ -11,7 +11,9 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.client import TOO_OLD, DdxError
 from helix_tui.core.ddx.documents.source import Documents, GoverningDocuments
+from helix_tui.core.editing import operations
 from helix_tui.core.editing.steps import called, named
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.decide.check import CheckFailed, facts_text, undecided
 from helix_tui.core.supervision.decide.verdict import NextVerdict, decide
 from helix_tui.core.supervision.loop.epic_focus import inject
@@ -47,7 +49,8 @@ def settle_documents(work: LoopWork) -> None:
     Raises:
         Stopped: two demands cannot both hold.
     """
-    findings = still_undecided(work.questions, find_conflicts(_documents(work)))[:MAX_FINDINGS]
+    documents = _documents(work)
+    findings = still_undecided(work.questions, find_conflicts(documents))[:MAX_FINDINGS]
     for finding in findings:
         if finding.kind == "physics-level":
             continue
@@ -55,6 +58,9 @@ def settle_documents(work: LoopWork) -> None:
             _file(work, finding)
         elif finding.kind == "resolvable":
             _ask(work, "conflict", finding)
+        else:
+            work.teller.always(f"gap: {finding.text}")
+    _wait_for_documents(work, documents)
     clashing = [finding for finding in findings if finding.kind == "physics-level"]
     # raised before the run stops for the first: a person sees all of them at once
     for finding in clashing:
@@ -84,20 +90,47 @@ def _file(work: LoopWork, finding: DocumentFinding) -> None:
     label = _LABEL[finding.kind]
     if injection.decision_standing(queue, label, finding.key):
         return
-    assumed = "the document named first wins" if finding.kind == "resolvable" else "it adds no requirement"
-    title = "escalation: documents disagree" if finding.kind == "resolvable" else "gap: a document is missing"
-    trigger = Trigger("documents", work.state.completed_cycles, finding.documents[0])
+    referring = next(iter(finding.documents), "")
+    gap = finding.kind == "gap"
     operation = injection.decision_bead(
         queue,
         label,
-        f"{title} ({finding.documents[0]})",
+        f"gap: {clean_line(finding.missing, 80)} is missing"
+        if gap
+        else f"escalation: documents disagree ({referring})",
         finding.text,
         key=finding.key,
-        spec_id=finding.documents[0],
-        acceptance=f"`{finding.documents[0]}` records the decision",
-        assumed=assumed,
+        spec_id=referring,
+        acceptance=f"`{referring or finding.missing}` records the decision",
+        assumed="it adds no requirement" if gap else "the document named first wins",
     )
-    inject(work, operation, "escalation" if finding.kind == "resolvable" else "gap", trigger)
+    trigger = Trigger("documents", work.state.completed_cycles, referring or finding.missing)
+    inject(work, operation, "gap" if gap else "escalation", trigger)
+
+
+def _wait_for_documents(work: LoopWork, documents: Documents) -> None:
+    """Let beads wait whose governing document does not exist: on its gap bead where one is filed (autonomy high), else
+    until this run ends. Once the gap is decided, they wait no more.
+    """
+    queue = work.look().queue
+    governed = {each.id: each.spec_id for each in queue.beads.values() if each.status not in TERMINAL and each.spec_id}
+    missing = {name for name in set(governed.values()) if documents.lacks(name)}
+    waits, work.without_document = list[operations.Operation](), {}
+    for bead_id, name in governed.items():
+        if name not in missing or injection.supervisory(queue.beads[bead_id]):
+            continue
+        finding = DocumentFinding(
+            "gap", f"{bead_id} names {clean_line(name, 60)}, which does not exist", (), missing=name
+        )
+        if work.autonomy.escalates:
+            _file(work, finding)
+        gap = injection.decision_standing(work.look().queue, _LABEL["gap"], finding.key)
+        if gap is None:
+            work.without_document[bead_id] = clean_line(name, 60)
+        elif gap.status not in TERMINAL and gap.id not in queue.beads[bead_id].depends_on:
+            waits.append(operations.AddDependency(bead_id, gap.id))
+    if waits:
+        work.change(waits, f"let {named([each.bead_id for each in waits])} wait for a missing document")
 
 
 MAX_PASSES = 6
@@ -170,7 +203,11 @@ class Passes:
         work.state.next_eligible = verdict.next_eligible
         work.save()
         why = verdict.reasons[0].detail if verdict.reasons else ""
-        work.teller.always(f"NEXT_ACTION: {code} (by {verdict.decided_by}) — {why}")
+        answer = f"NEXT_ACTION: {code} (by {verdict.decided_by})"
+        if verdict.decided_by == "prompt":
+            work.teller.quote(answer, why)
+        else:
+            work.teller.always(f"{answer} — {why}")
         if code == "BUILD":
             self.nothing_selected()
             return
@@ -276,6 +313,8 @@ class Passes:
             raise Stopped(stop_of(error, "curation_failed")) from None
         for question in raised:
             work.teller.always(f"asks ({question.id}): {question.text}")
+        if name == "design":
+            settle_documents(work)
         if name == "polish":
             if done.status in ("CONVERGED", "COMPLETE"):
                 self._acknowledge(verdict)

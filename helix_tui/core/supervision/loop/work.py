@@ -30,8 +30,9 @@ from helix_tui.core.supervision.run_state.budget import (
 from helix_tui.core.supervision.run_state.run_control import Control
 from helix_tui.core.supervision.run_state.state import REASONS, RunState, denied_runs, save_state
 from helix_tui.core.supervision.run_state.status import Teller
-from helix_tui.core.supervision.signals.focus import FOR_DECISION
-from helix_tui.core.supervision.signals.questions import OpenQuestions, Tried, still_tried
+from helix_tui.core.supervision.signals.focus import FOR_DECISION, held_for
+from helix_tui.core.supervision.signals.orphans import REVIEW, injected_type
+from helix_tui.core.supervision.signals.questions import REVIEW_FIRST, WAITS, OpenQuestions, Tried, still_tried
 from helix_tui.core.supervision.signals.responses import ApprovalNeeded, Autonomy, GuardedAction, Level
 from helix_tui.core.supervision.stages.delegate import NOBODY, AgentChoice, Delegate
 from helix_tui.core.supervision.stages.injection import THRESHOLD
@@ -104,6 +105,8 @@ class LoopWork(Struct):
     clock: Callable[[], int] = now_ns
     affected: set[str] = field(default_factory=set)
     """Beads whose outcome this run escalated: it continues without them."""
+    without_document: dict[str, str] = field(default_factory=dict)
+    """Beads that the run skips because their governing document does not exist, and its name."""
     executed: set[str] = field(default_factory=set)
     """Beads that ddx executed in this run."""
     _records: AttemptIndex | None = None
@@ -195,8 +198,19 @@ class LoopWork(Struct):
 
     def kept_back(self, queue: Queue) -> dict[str, str]:
         """Beads that the run continues without, and what each waits for."""
+        waits = {
+            bead_id: f"{WAITS}its document {name}, which is missing" for bead_id, name in self.without_document.items()
+        }
+        if self.pending_review(queue):
+            waits |= dict.fromkeys(held_for(queue, REVIEW_FIRST), REVIEW_FIRST)
         tried = {bead_id: f"tried: {each.why}" for bead_id, each in self.tried(queue).items()}
-        return tried | dict.fromkeys(self.awaiting(), FOR_DECISION)
+        return waits | tried | dict.fromkeys(self.awaiting(), FOR_DECISION)
+
+    def pending_review(self, queue: Queue) -> str:
+        """The injected review that a worker could pick now and that this run does not skip, or ""."""
+        skipped = {*self.tried(queue), *self.awaiting()}
+        reviews = (each for each in queue.ready if each not in skipped and injected_type(queue.beads[each]) == REVIEW)
+        return next(reviews, "") if self.options.auto_review else ""
 
     def judged(self, results: Iterable[LoopResult], since: int = 0) -> tuple[LoopResult, ...]:
         """The results with the verdict on each attempt, from ddx's current records.

@@ -280,9 +280,18 @@ class Teller:
         indent = " " * (len(text) - len(text.lstrip(" ")))
         self._say(f"helix: {indent}{clean_line(text, 1000)}")
 
+    def quote(self, text: str, prose: str) -> None:
+        """Print a line with an agent's prose after it, for which a summary names its line in the log."""
+        if not self.summary:
+            self.always(f"{text} — {prose}")
+            return
+        self._log(prose)
+        self.always(f"{text} — log L{self._lines} in {self.path}")
+        self.last = prose
+
     def block(self, title: str, finished: Finished, at: int) -> tuple[int, int]:
-        """Write a program's output into the log; return its first and last line there."""
-        first = self._lines
+        """Write a program's output into the log; return the numbers of its first and last line there."""
+        first = self._lines + 1
         self._log(f"--- {title} [{clock_time(at)}] rc={finished.rc} elapsed={finished.seconds:.0f}s ---")
         for text in (finished.out, finished.err):
             if text.strip():

@@ -430,11 +430,13 @@ class DocumentFinding(Struct, frozen=True):
     """The deciding one first, if any."""
     statements: tuple[tuple[str, str], ...] = ()
     """The (document, statement) pairs in conflict; empty for a gap."""
+    missing: str = ""
+    """For a gap: the document that does not exist."""
 
     @property
     def key(self) -> str:
-        """A key that is stable for the same finding."""
-        return f"{self.kind}:{self.text}"[:400]
+        """A key that is stable for the same finding: a missing document is one gap, whoever refers to it."""
+        return f"{self.kind}:{self.missing or self.text}"[:400]
 
 
 def find_conflicts(documents: Documents) -> tuple[DocumentFinding, ...]:
@@ -453,13 +455,14 @@ def find_conflicts(documents: Documents) -> tuple[DocumentFinding, ...]:
     found = list(_between(statements[:MAX_STATEMENTS]))
     declared = {(issue.path, issue.id) for issue in documents.graph.issues if issue.kind == "missing_dep"}
     found += [
-        DocumentFinding("gap", f"{name} refers to {clean_line(link, 60)}, which does not exist", (name,))
+        DocumentFinding("gap", f"{name} refers to {clean_line(link, 60)}, which does not exist", (name,), missing=link)
         for name, link in _told_once(links)
         if (name, link) not in declared and documents.find(link) is None
     ]
     found += [_missing(documents, name, needed) for name, needed in sorted(declared) if not _example(Path(name))]
     order = {"physics-level": 0, "resolvable": 1, "gap": 2}
-    return tuple(sorted(found, key=lambda each: (order[each.kind], each.text)))
+    findings = sorted(found, key=lambda finding: (order[finding.kind], finding.text))
+    return tuple({finding.key: finding for finding in reversed(findings)}.values())[::-1]
 
 
 def _read(documents: Documents) -> list[GraphDocument]:
@@ -473,7 +476,7 @@ def _missing(documents: Documents, name: str, needed: str) -> DocumentFinding:
     like = documents.find(needed)
     near = f"; a search finds {like.document.path} {like.words}" if like is not None else ""
     text = f"{name} depends on {clean_line(needed, 60)}, an id that no document declares{near}"
-    return DocumentFinding("gap", text, (name,))
+    return DocumentFinding("gap", text, (name,), missing=needed)
 
 
 def _example(path: Path) -> bool:

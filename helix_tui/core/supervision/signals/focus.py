@@ -9,6 +9,10 @@ the first is released.
 `Scope` is a part of the queue (docs/decisions/0018): the beads matching a name, or `EVERYTHING`, a value that cannot be
 the name of a label, bead or document. HELIX's word for it, ``repo``, is read and written only at the edges: on the
 command line, in the title of a governing bead, in a prompt.
+
+`siblings` names work that belongs together (docs/formats/helix.md §3.5): the same parent or specification first; only
+if that finds nothing, a shared ``area:`` label; at most three, including the bead itself. They are named beside the
+next bead and to its agent, never dispatched together (ddx takes one bead per turn).
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from helix_tui.core.editing.fields import must_live
 from helix_tui.core.editing.steps import OperationRefused, Overlay, PlanBuilder, called, stored
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.signals.drift import STALE, Drift
+from helix_tui.core.supervision.signals.orphans import REVIEW, injected_type
 from helix_tui.core.supervision.signals.questions import DRIFTED, UNDECIDED
 
 UNDECIDED_PRIOR = "helix-held-prior"
@@ -67,6 +72,11 @@ def undecided(queue: Queue) -> tuple[str, ...]:
     # check the raw bytes without decoding every row of the queue
     mark = f'"{UNDECIDED}"'.encode()
     return tuple(bead_id for bead_id, bead in queue.beads.items() if mark in bead.raw)
+
+
+def held_for(queue: Queue, reason: str) -> tuple[str, ...]:
+    """Those of `undecided` that are held back for one reason."""
+    return tuple(bead_id for bead_id in undecided(queue) if queue.beads[bead_id].document().get(UNDECIDED) == reason)
 
 
 def plan_undecided(writing: PlanBuilder, wanted: Iterable[str] | Mapping[str, str]) -> None:
@@ -174,7 +184,7 @@ def plan_focus(writing: PlanBuilder, epic: str, *, now_only: bool = False) -> No
     for other in dict.fromkeys((focus.epic, *focus.others)):
         if other and other != epic:
             writing.update(other, {FOCUS_ON: None, REACH: None})
-    kept = needed(overlay, epic, below)
+    kept = needed(overlay, epic, below) | set(_reviews(overlay.queue))
     for bead_id in (*focus.held, *focus.leftovers):
         if bead_id in kept:
             release(writing, bead_id, FOCUS_MARK, PRIOR)
@@ -254,8 +264,13 @@ def _near_focus(overlay: Overlay) -> Iterator[str]:
     yield from overlay.added
 
 
+def _reviews(queue: Queue) -> Iterator[str]:
+    """The open reviews that HELIX injected: they come before the next bead, in any focus."""
+    return (bead.id for bead in queue.beads.values() if bead.status not in TERMINAL and injected_type(bead) == REVIEW)
+
+
 def _outside(overlay: Overlay, kept: set[str], rule: Rule) -> Iterator[str]:
-    """Beads to hold back: open, not needed, not yet held back, and pickable by a worker.
+    """Beads to hold back: open, not needed, not yet held back, pickable by a worker, and not claimed by one.
 
     Ready ones come first, in pick order, so that the focus takes effect as soon as possible.
     """
@@ -264,6 +279,9 @@ def _outside(overlay: Overlay, kept: set[str], rule: Rule) -> Iterator[str]:
     found = []
     for bead_id, bead in overlay.queue.beads.items():
         if bead_id in kept or bead.status not in _PICKABLE or bead.superseded_by.strip():
+            continue
+        # a bead that somebody is working on is held back once it is free
+        if overlay.queue.state(bead_id) in ("running", "claimed"):
             continue
         if bead_id not in overlay.edits and bead.execution_eligible is False:
             continue  # the record has it: no need to decode the whole row
@@ -375,3 +393,26 @@ def is_empty_epic(queue: Queue, bead: Bead) -> bool:
     """Whether it is an epic that no worker picks, and under which nothing is left and nothing was closed."""
     below = {queue.beads[each].status for each in under(queue, bead.id) - {bead.id}}
     return queue.state(bead.id) == "epic_container" and looks_like_epic(bead) and below <= {"cancelled"}
+
+
+MAX_SIBLINGS = 3
+
+
+def siblings(queue: Queue, bead_id: str) -> tuple[str, ...]:
+    """The bead and its ready siblings, in ddx's pick order."""
+    bead = queue.beads[bead_id]
+    others = [queue.beads[each] for each in queue.ready if each != bead_id]
+    others = [each for each in others if not looks_like_epic(each)]
+    related = [each for each in others if _same(bead.parent, each.parent) or _same(bead.spec_id, each.spec_id)]
+    if not related:
+        areas = _areas(bead)
+        related = [each for each in others if areas & _areas(each)]
+    return (bead_id, *(each.id for each in related[: MAX_SIBLINGS - 1]))
+
+
+def _same(one: str, other: str) -> bool:
+    return bool(one) and one == other
+
+
+def _areas(bead: Bead) -> frozenset[str]:
+    return frozenset(label for label in bead.labels if label.startswith("area:"))

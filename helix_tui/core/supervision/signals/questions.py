@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
 
 UNDECIDED = "helix-held-for"
+WAITS = "waits for "
+"""How a reason in that field begins that is a sentence of its own."""
+REVIEW_FIRST = f"{WAITS}the review of the work before it"
 """Field with the reason why a run continues without a bead: a person must judge its outcome, or it was tried and stays
 open.
 """
@@ -74,6 +77,8 @@ def causes(bead: Bead, questions: Iterable[Asked] = ()) -> tuple[str, ...]:
     held = bead.document().get(UNDECIDED) if f'"{UNDECIDED}"'.encode() in bead.raw else None
     if isinstance(held, str) and held.startswith("tried"):
         found.append("tried in this run and skipped until its record changes or the run ends")
+    elif isinstance(held, str) and held.startswith(WAITS):
+        found.append(clean_line(held, 200))
     elif not found and held is not None:
         found.append("waits for your decision on its last attempt")
     if f'"{DRIFTED}"'.encode() in bead.raw:

@@ -6,8 +6,8 @@ of a bead, and alone are nothing to commit.
 
 `parse_trailers` (§2 and §6): an answer ends in ``NAME: value`` lines, which are read as tolerantly as agents write
 them. Bold marks and backticks are ignored; a line may be a heading, a list item, a table cell or an object member, in
-any case. A line that repeats the instructions (``A | B | C``, ``<text>``) is not an answer. The first NEXT_ACTION
-counts, but the last of every other trailer, as answers quote their instructions first.
+any case. A line that repeats the instructions (``A | B | C``, ``<text>``) is not an answer. NEXT_ACTION counts only as
+HELIX writes it, and its first line; of every other trailer the last one, as answers quote their instructions first.
 """
 
 from __future__ import annotations
@@ -388,14 +388,12 @@ NO_TRAILERS = Trailers()
 
 
 def parse_next_action(answer: str) -> str:
-    """The first code in a check's answer, or ""; one written exactly takes precedence."""
-    plain = answer.translate(_MARKS)
-    # an answer may mention the code loosely before giving it in the required form
-    exact = re.search(rf"NEXT_ACTION:[ \t]*({'|'.join(NEXT_ACTIONS)})\b{_not_template(NEXT_ACTIONS)}", plain)
-    if exact:
-        return exact.group(1)
-    loose = _all(plain, Trailer("NEXT_ACTION", NEXT_ACTIONS))
-    return loose[0] if loose else ""
+    """The first code in a check's answer, or ""; the name and the code count only as HELIX writes them, in capitals
+    (FEAT-002, docs/formats/helix.md §2).
+    """
+    codes = "|".join(NEXT_ACTIONS)
+    match = re.search(rf"NEXT_ACTION: *({codes})\b{_not_template(NEXT_ACTIONS)}", answer.translate(_MARKS))
+    return match[1] if match else ""
 
 
 def parse_trailers(answer: str, stage: Stage) -> Trailers:

@@ -49,7 +49,9 @@ class AgentChoice(Struct, frozen=True):
     model: str = ""
     effort: str = ""
     reviewer: str = ""
-    """Who reviews, as ``harness`` or ``harness/model``; with ``alternate``, also who checks and polishes."""
+    """Who reviews, checks and polishes, as ``harness`` or ``harness/model``."""
+    alternate: str = ""
+    """Who builds in place of ``harness``, so that what one agent designs another builds (docs/formats/helix.md §1)."""
 
     @property
     def flags(self) -> dict[str, str]:
@@ -66,6 +68,11 @@ class AgentChoice(Struct, frozen=True):
             return self
         harness, _, model = reviewer.partition("/")
         return AgentChoice(harness, model, self.effort, self.reviewer)
+
+    @property
+    def builder(self) -> AgentChoice:
+        """The choice for the execution of beads."""
+        return self.given_to(self.alternate)
 
     @property
     def review_flags(self) -> dict[str, str]:
@@ -253,7 +260,10 @@ def read_answer(finished: Finished, log: Path | None = None) -> AgentAnswer:
         error = document.get("error")
         message = clean_line(error, 400) if isinstance(error, str) and error else last_error(finished)
         problem = with_who(message, finished.err)
-    tokens = token_count(document) or tokens_in(finished.err) or tokens_in(str(document.get("stderr") or ""))
+    # the answer itself may speak of tokens: a footer is its end
+    ending = "\n".join(text.rstrip().split("\n")[-2:])
+    footers = (tokens_in(printed) for printed in (finished.err, str(document.get("stderr") or ""), ending))
+    tokens = token_count(document) or next(filter(None, footers), 0)
     return AgentAnswer(clean_block(text), rc, tokens, money(document.get("cost_usd")) or 0.0, problem, log)
 
 
@@ -270,7 +280,7 @@ _FOOTER = re.compile(r"tokens\s+used\s*:?\s*\n?\s*(\d[\d,._]*)", re.IGNORECASE)
 
 
 def tokens_in(text: str) -> int:
-    """The tokens of a harness's footer, as Codex writes it to stderr; the last one counts."""
+    """The tokens of a harness's footer, as Codex writes it to stderr or stdout; the last one counts."""
     found = _FOOTER.findall(text)
     return int(re.sub(r"\D", "", found[-1])) if found else 0
 
@@ -364,16 +374,16 @@ def environment_options(env: Mapping[str, str]) -> dict[str, str]:
     names = {
         "harness": "HELIX_AGENT",
         "reviewer": "HELIX_REVIEW_AGENT",
+        "alternate": "HELIX_ALT_AGENT",
         "model": "HELIX_MODEL",
         "effort": "HELIX_EFFORT",
         "autonomy": "HELIX_AUTONOMY",
         "auto_align": "HELIX_AUTO_ALIGN",
     }
-    found = {name: env.get(variable, "").strip() for name, variable in names.items()}
-    alternate = env.get("HELIX_ALT_AGENT", "").strip()
-    if not found["reviewer"] and alternate not in ("", "auto", "none"):
-        found["reviewer"] = alternate
-    return {name: value for name, value in found.items() if value}
+    given = {name: env.get(variable, "").strip() for name, variable in names.items()}
+    if given["alternate"] in ("auto", "none"):
+        del given["alternate"]
+    return {name: value for name, value in given.items() if value}
 
 
 def chosen(
@@ -396,4 +406,11 @@ def chosen(
     given = environment_options(env)
     harness = agent or given.get("harness", "") or set_agent
     model = model or given.get("model", "") or (set_model if harness == set_agent else "")
-    return AgentChoice(harness, model, effort or given.get("effort", ""), review_agent or given.get("reviewer", ""))
+    alternate = given.get("alternate", "")
+    return AgentChoice(
+        harness,
+        model,
+        effort or given.get("effort", ""),
+        review_agent or given.get("reviewer", "") or alternate,
+        alternate,
+    )

@@ -95,10 +95,9 @@ def spec_of(queue: Queue, bead: Bead | None, *above: str) -> str:
 
 
 def review_bead(queue: Queue, trigger: Trigger, *, scope: str, epic: str = "", reviewer: str = "") -> CreateBead:
-    """A review of a bead's change, ahead of later work of equal priority."""
+    """A review of a bead's change; it comes before the next bead (CONTRACT-001), so its priority is the highest."""
     bead = queue.beads.get(trigger.bead_id)
     areas = _areas(bead)
-    priority = max(0, bead.priority - 1) if bead is not None else 1
     acceptance = (
         f"`ddx bead list --label {REVIEW} --status open --json` contains no bead whose helix-trigger-bead is "
         f"{trigger.bead_id}, and the review records REVIEW_STATUS: CLEAN"
@@ -107,7 +106,7 @@ def review_bead(queue: Queue, trigger: Trigger, *, scope: str, epic: str = "", r
     spec = spec_of(queue, bead, epic)
     return CreateBead(
         title=f"review: {called(bead.title) if bead else trigger.bead_id}",
-        priority=priority,
+        priority=0,
         labels=_labels(queue, "review", REVIEW, "kind:review", areas),
         parent=next((each for each in (epic, bead.parent if bead else "") if _open(queue, each)), ""),
         issue_type=type_for(spec),
@@ -183,9 +182,10 @@ def decision_bead(queue: Queue, label: str, title: str, text: str, **about: str)
     )
 
 
-def decision_standing(queue: Queue, label: str, key: str) -> bool:
-    """Whether there is a bead about this decision; a closed one is decided."""
-    return any(label in bead.labels and bead.document().get(KEY) == key for bead in queue.beads.values())
+def decision_standing(queue: Queue, label: str, key: str) -> Bead | None:
+    """The bead about this decision, or None; a closed one is decided."""
+    about = (bead for bead in queue.beads.values() if label in bead.labels and bead.document().get(KEY) == key)
+    return next(about, None)
 
 
 def acceptance_standing(queue: Queue, script: str) -> str:

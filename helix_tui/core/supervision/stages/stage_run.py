@@ -36,6 +36,7 @@ from helix_tui.core.supervision.signals.focus import (
     names_of,
     read_scope,
     scope_word,
+    siblings,
     written_like_a_bead,
 )
 from helix_tui.core.supervision.signals.orphans import ALIGN, PLANNING, governs_alignment
@@ -414,6 +415,9 @@ def agent_context(project: Project, queue: Queue, bead: Bead, *, epic: str = "")
         family = "alignment"
     context = context_text if family == "execution" else stage_context
     digest = context(project, queue, epic=epic).split("\n\n", 2)[2].strip()  # no path of this machine
+    related = [f"- {each} {clean_line(queue.beads[each].title, 200)}" for each in siblings(queue, bead.id)[1:]]
+    if related and family == "execution":
+        digest += "\n\n".join(("", "## Related ready beads, which get attempts of their own", "\n".join(related)))
     return f"Stance ({family}): {STANCES[family]}\n\n{digest}"
 
 

@@ -156,33 +156,33 @@ def test_context_is_made_anew_on_an_epic_switch(stage: StageFactory) -> None:
     assert log.count("context refreshed") >= 3
 
 
-# “Running helix run surfaces review findings before the loop advances.”: as a bead that comes before
-# equally important work.
+# “Running helix run surfaces review findings before the loop advances.”: as a bead that comes before the next one.
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_review_is_injected_before_equally_important_later_work(stage: StageFactory, era: str) -> None:
+def test_a_review_is_executed_before_the_next_bead(stage: StageFactory, era: str) -> None:
     world = stage(
         [
-            row("a-1", era=era, labels=["helix", "phase:build", "area:ui"], spec__id="SD-1"),
-            row("a-2", era=era),
+            row("a-1", era=era, priority=0, labels=["helix", "phase:build", "area:ui"], spec__id="SD-1"),
+            row("a-2", era=era, priority=0),
+            row("e-1", era=era, issue_type="epic"),
+            row("e-2", era=era, parent="e-1"),
         ],
         era,
     )
     outcome = world.run(auto_review=True, review_threshold=0, auto_align=False)
     reviews = [each for each in world.rows().values() if "helix-injected:review-finding" in each.get("labels", ())]
     reviews.sort(key=lambda each: each["helix-trigger-cycle"])
-    assert [each["helix-trigger-bead"] for each in reviews] == ["a-1", "a-2"]
+    assert [each["helix-trigger-bead"] for each in reviews[:2]] == ["a-1", "a-2"]
     first = reviews[0]
     assert {"helix", "phase:review", "kind:review", "review-finding", "area:ui"} <= set(first["labels"])
     assert (first["spec-id"], first["helix-trigger-source"]) == ("SD-1", "post-cycle-review")
     assert first["notes"] == "TRIGGERING_CYCLE=1 TRIGGERING_BEAD=a-1"
     assert first["execution-eligible"] is True
-    assert first["priority"] == 1
     order = [line.split()[0] for line in world.executed]
-    assert order.index(first["id"]) < order.index("a-2")
-    assert (outcome.state.completed_cycles, outcome.state.supervisory_cycles) == (2, 2)
-    assert outcome.state.supervisory_injection_count == {"review-finding": 2}
+    assert order[:5] == ["a-1", first["id"], "a-2", reviews[1]["id"], "e-2"]
+    assert outcome.state.completed_cycles == 3
+    assert not any("helix-held-for" in each for each in world.rows().values())
 
 
 def test_injected_acceptance_is_such_as_our_own_rules_take(stage: StageFactory) -> None:
@@ -388,7 +388,7 @@ def test_summary_produces_one_liners_with_log_line_ranges(stage: StageFactory) -
     found = next(line for line in lines if "complete (rc=0" in line)
     span = found.rpartition(" in ")[0].rpartition("log L")[2].split("–L")
     log = Path(found.rpartition(" in ")[2]).read_text().splitlines()
-    block = log[int(span[0]) : int(span[1])]
+    block = log[int(span[0]) - 1 : int(span[1])]
     assert block[0].startswith("--- ddx output [")
     assert block[-1] == "--- end ddx output ---"
     assert any("cycle 1: a-1 → COMPLETE (1/1 done, 1,234 tokens)" in line for line in lines)
