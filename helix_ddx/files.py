@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from helix_tui.core.ground.time import NEVER, NS, format_instant, parse_instant
+from helix_tui.core.ground.writes import make_folder
 
 Watcher = Callable[[str, Path, str], None]
 """Called with the operation (create, append, replace, delete), the path and the text that was written."""
@@ -32,7 +33,7 @@ class Disk:
 
     def replace(self, path: Path, text: str) -> None:
         """Write the whole file to a temporary name and rename it."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         existed = path.exists()
         # named as in DDx: a process that breaks a dead owner's lock removes such files by the pid
         beside = path.with_name(f"{path.name}.tmp-{os.getpid()}-{os.urandom(4).hex()}")
@@ -51,14 +52,14 @@ class Disk:
 
     def create(self, path: Path, text: str = "") -> None:
         """Write a file in place, as logs begin."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         with open(path, "w", encoding="utf-8", newline="") as out:
             out.write(text)
         self._tell("create", path, text)
 
     def append(self, path: Path, text: str) -> None:
         """Add whole lines to a log with one write; the first one creates it."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         existed = path.exists()
         with open(path, "a", encoding="utf-8", newline="") as out:
             out.write(text)

@@ -14,6 +14,7 @@ from helix_ddx.flags import Refused
 from helix_ddx.store.places import TrackerRow
 from helix_ddx.store.tracker import write_whole
 from helix_tui.core.beads.record import UnreadableLine
+from helix_tui.core.ground.files import RefusedFileError, open_file, path_part, read_bytes
 
 MAX_FIELD = 65_535
 """Bytes of one field of an event; what is longer loses its middle."""
@@ -48,8 +49,15 @@ def capped(text: str) -> str:
 
 
 def attachment(ddx: Path, bead_id: str) -> Path:
-    """The file in which head keeps the events of a closed bead."""
-    return ddx / "attachments" / bead_id / "events.jsonl"
+    """The file in which head keeps the events of a closed bead.
+
+    Raises:
+        Refused: the id cannot be the name of a folder.
+    """
+    try:
+        return ddx / "attachments" / path_part(bead_id) / "events.jsonl"
+    except RefusedFileError as error:
+        raise Refused(f"bead: {bead_id}: {error.strerror}") from None
 
 
 def is_attached(row: TrackerRow) -> bool:
@@ -71,7 +79,8 @@ def read_attachment(path: Path) -> list[Event]:
         Refused: a line of it is no event.
     """
     try:
-        data = path.read_bytes()
+        with open_file(path) as file:
+            data = file.read()
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -106,7 +115,7 @@ def add_inline(row: TrackerRow, *events: Event) -> None:
 def add_attached(ddx: Path, bead_id: str, event: Event) -> None:
     """Add an event to the file of a closed bead."""
     path = attachment(ddx, bead_id)
-    data = path.read_bytes() if path.exists() else b""
+    data = read_bytes(path, 1 << 30) or b""
     # a last line without its end must not run into ours
     if data and not data.endswith(b"\n"):
         data += b"\n"

@@ -24,6 +24,7 @@ from helix_ddx.store.tracker import Beads, check_row
 from helix_ddx.store.workspace import VerbCall
 from helix_tui.core.beads.readiness import Claims
 from helix_tui.core.beads.record import Bead, UnreadableLine
+from helix_tui.core.ground.files import open_file
 from helix_tui.core.ground.project import Project, lease_roots, machine_name
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.threads import pid_alive
@@ -167,7 +168,7 @@ def _documents(paths: Iterable[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Files that hold a JSON object, by name; one that is missing, too large or malformed is left out."""
     for path in sorted(paths):
         try:
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 # one byte more than may be, to tell that it is too large
                 raw = file.read(_MAX_BYTES + 1)
             document = msgspec.json.decode(raw) if len(raw) <= _MAX_BYTES else None

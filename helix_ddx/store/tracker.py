@@ -32,6 +32,7 @@ from helix_ddx.store.places import TrackerRow
 from helix_tui.core.beads.record import STATUSES, Bead, UnreadableLine
 from helix_tui.core.beads.tracker import DroppedLine, Tracker, read_tracker
 from helix_tui.core.ground.time import now_ns
+from helix_tui.core.ground.writes import make_folder
 
 
 class Beads(Struct):
@@ -180,7 +181,7 @@ def write_whole(path: Path, data: bytes) -> None:
     """
     beside = path.with_name(f"{path.name}.tmp-{os.getpid()}-{os.urandom(4).hex()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as out:
             out.write(data)
             out.flush()

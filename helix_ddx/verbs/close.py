@@ -22,6 +22,7 @@ from helix_ddx.verbs.lists import say_ordered
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.ground.writes import remove
 
 HOLDS = frozenset({"manual-hold", "no-auto-close", "container"})
 """Labels that keep a superseded bead from being closed along."""
@@ -226,7 +227,7 @@ def reopen(call: VerbCall) -> None:
             row.put_text("notes", "\n\n".join(text for text in (row.text("notes"), notes) if text))
         if history.is_attached(row):
             history.move_in(row, ddx)
-            beads.after.append(lambda: history.attachment(ddx, call.id).unlink(missing_ok=True))
+            beads.after.append(lambda: remove(history.attachment(ddx, call.id)))
         approved = call.head and history.last_verdict(history.events_of(row, ddx)) == "APPROVE"
         history.add_inline(row, history.new_event("reopen", now, summary=reason))
         if approved:

@@ -6,7 +6,6 @@ One bead with every field it has; how many beads there are of what kind, who is 
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,6 +26,7 @@ from helix_ddx.verbs.close import close_by_hand, note
 from helix_ddx.verbs.create_update import edge
 from helix_ddx.verbs.lists import dependency_blocked, dependency_ready, everything, queue_of, say_ordered
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.ground.files import names_in, read_bytes
 from helix_tui.core.ground.time import parse_instant
 
 
@@ -305,15 +305,10 @@ _decode = msgspec.json.Decoder(_Result).decode
 def attempts_by_bead(ddx: Path) -> dict[str, Attempts]:
     """Every attempt that left a readable result."""
     found: dict[str, Attempts] = {}
-    try:
-        names = sorted(os.listdir(ddx / "executions"))
-    except OSError:
-        return found
-    for name in names:
+    for name in names_in(ddx / "executions"):
         try:
-            with open(ddx / "executions" / name / "result.json", "rb") as file:
-                result = _decode(file.read(MAX_RESULT))
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            result = _decode(read_bytes(ddx / "executions" / name / "result.json", MAX_RESULT) or b"")
+        except (msgspec.DecodeError, UnicodeDecodeError):
             continue
         if result.bead_id:
             attempts = found.setdefault(result.bead_id, Attempts())

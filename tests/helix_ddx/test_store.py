@@ -13,7 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helix_ddx.files import Disk, go_json
-from helix_ddx.store.tracker import LockTimeout, Store
+from helix_ddx.flags import Refused
+from helix_ddx.store.events import add_attached, attachment
+from helix_ddx.store.tracker import LockTimeout, Store, write_whole
+from helix_tui.core.ground.files import RefusedFileError, add_root
 from helix_tui.core.ground.time import NS
 
 VALUES = st.recursive(
@@ -115,3 +118,26 @@ def test_writers_do_not_lose_each_others_changes(tmp_path: Path) -> None:
     for thread in threads:
         thread.join(timeout=60)
     assert store.read()["x"]["count"] == 30
+
+
+@pytest.mark.parametrize("bead_id", ["../../x", "/tmp/x", "a/b", "..", "a\nb"])
+def test_an_id_that_is_no_name_reaches_no_file(bead_id: str, tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="cannot be the name of a file"):
+        attachment(tmp_path / ".ddx", bead_id)
+    with pytest.raises(Refused):
+        add_attached(tmp_path / ".ddx", bead_id, {"kind": "note"})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_tracker_writes_follows_no_link(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    root = tmp_path / "clone"
+    (root / ".ddx").mkdir(parents=True)
+    (root / ".ddx" / "attachments").symlink_to(tmp_path / "home")
+    add_root(root)
+    with pytest.raises(Refused, match="a link"):
+        write_whole(root / ".ddx" / "attachments" / "de-1" / "events.jsonl", b"{}")
+    for write in (Disk().append, Disk().create, Disk().replace):
+        with pytest.raises(RefusedFileError):
+            write(root / ".ddx" / "attachments" / "de-1" / "events.jsonl", "{}")
+    assert list((tmp_path / "home").iterdir()) == []
