@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
-from textual.app import ComposeResult, SuspendNotSupported
+from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from helix_tui.core.beads.readiness import Queue
@@ -27,7 +27,7 @@ from helix_tui.keymap import bindings
 from helix_tui.screens.editing.choices import whom
 from helix_tui.screens.editing.links import beads_like, labels_in_use
 from helix_tui.screens.editing.requests import ChangeRequest, EditConflict, request_for, text_edit
-from helix_tui.screens.external_editor import run_editor
+from helix_tui.screens.external_editor import leave_for
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.line import Span
 from helix_tui.widgets.form import Form, FormField
@@ -401,18 +401,14 @@ def edit_in_editor(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     try:
         # bytes that are not UTF-8 come back from the editor unchanged
         path.write_text(as_file(bead.id, base), encoding="utf-8", errors="surrogateescape")
-        code = run_editor(screen.app, [*words, os.fspath(path)])
-        changed = _read_back(path, base) if code == 0 else {}
-    except SuspendNotSupported:
-        shutil.rmtree(folder, ignore_errors=True)
-        say("no editor can run in this terminal; use a, then “edit in a form”", "warning")
-        return
+        problem = leave_for(screen.app, [*words, os.fspath(path)])
+        changed = {} if problem else _read_back(path, base)
     except (OSError, ValueError) as error:
         say(f"not edited: {clean_line(str(error), 200)}; the file is {path}", "error")
         return
     if not changed:
         shutil.rmtree(folder, ignore_errors=True)
-        say(f"the editor ended with {code}, so nothing was changed" if code else "nothing was edited")
+        say(f"{problem}: nothing was changed" if problem else "nothing was edited")
         return
 
     def ended(error: Exception | None) -> None:

@@ -248,7 +248,7 @@ class NeedsScreen(NeedList):
     def _resolve_by_hand(self, words: Sequence[str], change: KeptChange) -> None:
         """Open the conflicts in the editor, then preview the landing with what was edited."""
         resolution = change.resolution
-        files = [os.fspath(resolution.folder / name) for name in resolution.files] if resolution is not None else []
+        files = [os.fspath(resolution.folder / name) for name in resolution.copies] if resolution is not None else []
         problem = leave_for(self.app, [*words, *files]) if files else ""
         if problem:
             self.console.say(f"{problem}: nothing was changed", "warning")

@@ -72,12 +72,9 @@ def test_planning_and_resolving_change_nothing_in_the_repository(kept: World) ->
     root = kept.root
     before = state_of(root)
     plan = Landing(tuple(map(change, CHANGES))).plan(kept.curator, kept.curator.look())
-    assert plan.title == "land 2 of 4 kept changes"
-    assert [refusal.why for refusal in plan.refusals] == [
-        "c conflicts with main in shared.txt; resolve that first",
-        "d conflicts with main in b.txt; resolve that first",
-    ], "the second is found on top of the merges before it"
-    assert [line.split()[-1] for line in plan.first] == ["refs/ddx/iterations/a/1", "refs/ddx/iterations/b/1"]
+    assert plan.title == "land 3 of 4 kept changes"
+    assert [refusal.why for refusal in plan.refusals] == ["c conflicts with main in shared.txt; resolve that first"]
+    assert [line.split()[-1] for line in plan.first] == [f"refs/ddx/iterations/{bead_id}/1" for bead_id in "abd"]
     resolved = resolve(root, change("c"))
     assert resolved.resolution is not None
     assert "<<<<<<< " in (resolved.resolution.folder / "shared.txt").read_text()
@@ -90,8 +87,9 @@ def test_what_can_land_lands_as_one_change_which_one_undo_takes_back(kept: World
     done = land(kept, *map(change, CHANGES))
     assert (status(kept, "a"), status(kept, "b"), status(kept, "c")) == ("closed", "closed", "open")
     assert git(root, "log", "--format=%s", "-2").count("Land ") == 2
+    assert done.problems == ("2 of 3 landed", "d conflicts with main in b.txt"), "found on top of the merge before it"
     (entry,) = kept.curator.history().entries
-    assert (entry.title, entry.kind) == ("land 2 of 4 kept changes", "land")
+    assert (entry.title, entry.kind) == ("land 3 of 4 kept changes", "land")
     undone = kept.curator.undo()
     assert landing.follow_landing(kept.curator, undone) == f"git reset --keep {before}"
     assert git(root, "rev-parse", "HEAD") == before
@@ -134,7 +132,7 @@ def test_a_resolved_change_lands_as_it_was_edited(kept: World) -> None:
     assert resolved.resolution is not None
     folder = resolved.resolution.folder
     with pytest.raises(OperationRefused, match="conflict markers in shared"):
-        resolved.resolution.check(git(root, "rev-parse", "HEAD"))
+        land(kept, resolved)
     (folder / "shared.txt").write_text("both\n")
     done = land(kept, resolved)
     assert done.problems == ()
@@ -186,7 +184,7 @@ def test_a_link_in_the_place_of_a_conflict_is_replaced_and_not_followed(kept: Wo
         git(root, "update-ref", "refs/ddx/iterations/c/1" if ref != "main" else "refs/heads/main", "HEAD")
     resolved = resolve(root, change("c"))
     assert resolved.resolution is not None
-    assert resolved.resolution.files == ("link",)
+    assert resolved.resolution.merge.conflicts == ("link",)
     (resolved.resolution.folder / "link").write_text("both\n")
     assert land(kept, resolved).problems == ()
     assert outside.read_text() == "not ours\n"

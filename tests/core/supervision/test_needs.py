@@ -14,7 +14,7 @@ from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.fields import DROPPED
-from helix_tui.core.ground.merge_trial import MergeForecast
+from helix_tui.core.ground.merge_trial import TriedMerge
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.supervision.decide.need_view import (
@@ -373,8 +373,8 @@ def test_what_is_known_of_a_merge_is_said_and_decides_what_is_offered_first(conf
         kept = _tried("a", 2, status, preserve_ref=ref, result_rev="c" * 40)
         tracker = parse_rows(json.dumps({"id": "a", "title": "t"}).encode())
         queue, book = classify(tracker.beads, now=NOW), AttemptBook([kept])
-        forecast = {kept.attempt_id: MergeForecast("main", conflicts)}
-        (need,) = needs_of(queue, (), tracker, attempts=book, forecasts=forecast)
+        merge = {kept.attempt_id: TriedMerge("main", conflicts=conflicts)}
+        (need,) = needs_of(queue, (), tracker, attempts=book, merges=merge)
         (unknown,) = needs_of(queue, (), tracker, attempts=book)
         assert need.mark == unknown.mark, "a snooze does not end because somebody else pushed"
         assert ("conflicts with main in data/north.txt" in need.reason) == bool(conflicts)

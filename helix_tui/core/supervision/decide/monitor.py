@@ -26,7 +26,7 @@ from helix_tui.core.editing.journal import JournalHistory
 from helix_tui.core.editing.steps import Conflict, OperationRefused, Overlay, PlanBuilder, called
 from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.files import Folder, stamp_of
-from helix_tui.core.ground.merge_trial import MergeForecast, MergeForecasts
+from helix_tui.core.ground.merge_trial import MergeTrials, TriedMerge
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.threads import keep_at
 from helix_tui.core.ground.time import now_ns
@@ -114,7 +114,7 @@ class Concerns(Struct, frozen=True):
     """Pending lessons."""
     snoozes: Mapping[str, Snooze] = {}
     """Needs that were put off."""
-    forecasts: Mapping[str, MergeForecast] = {}
+    merges: Mapping[str, TriedMerge] = {}
     """Attempt -> whether its kept change would merge into the branch, where git can tell."""
 
 
@@ -142,7 +142,7 @@ def needs_now(project: Project, snapshot: QueueState, attempts: AttemptBook, fou
         lessons=found.lessons,
         budgets=found.status_summary.budget_uses(attempts, now),
         lands_kept=snapshot.dialect is not None and snapshot.dialect.lands_kept,
-        forecasts=found.forecasts,
+        merges=found.merges,
     )
     return split_snoozed(needs, found.snoozes, now)
 
@@ -188,7 +188,7 @@ class BackgroundMonitor:
         # a look gives way to a concurrent writer; an acknowledgement waits for its turn
         self._drift = DriftWatch(project, WriteGate(project, curator is None, patience_s=0.0))
         self._patient = DriftWatch(project, WriteGate(project, curator is None))
-        self._forecasts = MergeForecasts(project.root)
+        self._merges = MergeTrials(project.root)
         self._news: News | None = None
         self._wake = threading.Condition()
         self._stopped = False
@@ -268,7 +268,7 @@ class BackgroundMonitor:
             status_summary,
             self._lessons.read(),
             read_snoozes(self.project),
-            self._forecasts.look(kept),
+            self._merges.look(kept),
         )
 
     def refresh(self) -> Concerns:

@@ -30,7 +30,7 @@ from helix_tui.core.ddx.names import About, status_of
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.fields import DROPPED
 from helix_tui.core.ground.files import is_file, read_bytes
-from helix_tui.core.ground.merge_trial import MergeForecast
+from helix_tui.core.ground.merge_trial import TriedMerge
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, parse_instant
@@ -65,7 +65,7 @@ REFUSED = "refused by review"
 """What a need says of a change that a review refused."""
 
 NONE_TRIED = AttemptBook()
-NO_FORECASTS: Mapping[str, MergeForecast] = {}
+NO_MERGES: Mapping[str, TriedMerge] = {}
 NONE_ARCHIVED: Mapping[str, Archived] = {}
 
 
@@ -161,7 +161,7 @@ def needs_of(
     lessons: Iterable[Proposal] = (),
     budgets: Iterable[BudgetUse] = (),
     lands_kept: bool = False,
-    forecasts: Mapping[str, MergeForecast] = NO_FORECASTS,
+    merges: Mapping[str, TriedMerge] = NO_MERGES,
 ) -> tuple[Need, ...]:
     """Everything that waits for a person, by urgency, then by how much it holds up, cost and priority.
 
@@ -180,7 +180,7 @@ def needs_of(
         lessons: pending lessons from attempts.
         budgets: the limits of a run and a day; those reached count.
         lands_kept: whether this ddx lands a kept change before a new attempt.
-        forecasts: whether the changes of attempts would merge into the branch.
+        merges: whether the changes of attempts would merge into the branch.
     """
     dying = {orphan.bead_id: orphan.reason for orphan in dead}
     left = {orphan.bead_id: orphan for orphan in orphans}
@@ -213,7 +213,7 @@ def needs_of(
     if tracker.unread:
         needs.append(Need("unread_lines", "", tracker.unread, 0))
     begun = _beginnings(runs, left.values(), dead, questions, stoppage, tracker) | _cancelled_at(queue, needs)
-    whole = [_completed(queue, attempts, need, begun, forecasts) for need in _once(queue, needs)]
+    whole = [_completed(queue, attempts, need, begun, merges) for need in _once(queue, needs)]
     return tuple(sorted(whole, key=lambda need: _rank(queue, need)))
 
 
@@ -284,7 +284,7 @@ def _completed(
     attempts: AttemptBook,
     need: Need,
     begun: Mapping[str, int | None],
-    forecasts: Mapping[str, MergeForecast],
+    merges: Mapping[str, TriedMerge],
 ) -> Need:
     """A need with its age, attempt, cost and assignee added, and what stands against landing its change."""
     bead = queue.beads.get(need.bead_id)
@@ -302,14 +302,14 @@ def _completed(
     stood = bead.updated_at if bead is not None else ""
     spent = made if need.kind != "lesson" else ()
     refused = attempt is not None and attempt.verdict.outcome == "refused"
-    forecast = forecasts.get(about) if need.kind != "lesson" else None
+    merge = merges.get(about) if need.kind != "lesson" else None
     against = [REFUSED] if refused else []
-    against += [str(forecast)] if forecast is not None and forecast.conflicts else []
+    against += [str(merge)] if merge is not None and merge.conflicts else []
     return replace(
         need,
         reason=f"{', '.join(against)}{':' if refused else ';'} {need.reason}" if against else need.reason,
         refused=refused,
-        conflicts=None if forecast is None else bool(forecast.conflicts),
+        conflicts=None if merge is None else bool(merge.conflicts),
         since=since,
         attempt_id=about,
         kept_rev=attempt.result_rev if attempt is not None and attempt.attempt_id == about else "",

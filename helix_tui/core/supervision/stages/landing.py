@@ -14,7 +14,6 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -30,8 +29,8 @@ from helix_tui.core.editing.operations import CloseWithCommit
 from helix_tui.core.editing.plan import Plan, Refusal, plan
 from helix_tui.core.editing.steps import OperationRefused
 from helix_tui.core.ground.files import below, read_bytes, status_of
-from helix_tui.core.ground.git import GitFailed, ask_git
-from helix_tui.core.ground.merge_trial import MergeForecast, MergeTrial, branch_of
+from helix_tui.core.ground.git import ask_git
+from helix_tui.core.ground.merge_trial import MergeTrials, TriedMerge, branch_of, scratch, try_merge
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.writes import remove, replace_file
@@ -62,26 +61,16 @@ def kept_refs(queue: Queue, attempts: AttemptBook) -> dict[str, str]:
 
 
 class Resolution(Struct, frozen=True):
-    """The conflicts of a kept change, resolved in copies of the files."""
+    """Copies of the files of a kept change that conflict, in which a person resolves the conflicts."""
 
     folder: Path
-    files: tuple[str, ...]
-    head: str
-    """The branch's commit that the change was merged with."""
+    merge: TriedMerge
 
-    def check(self, head: str) -> None:
-        """Require that nothing is left to resolve, and that the branch is still at ``head``.
-
-        Raises:
-            OperationRefused: it is not so.
-        """
-        where = f"your edits are in {self.folder}"
-        if self.head != head:
-            raise OperationRefused(f"was resolved for an older commit of the branch: resolve it again; {where}")
-        paths = [self.folder / name for name in self.files]
-        left = [path.name for path in paths if _MARKER.search(read_bytes(path, _MAX_BYTES) or b"")]
-        if left:
-            raise OperationRefused(f"still has conflict markers in {', '.join(left[:MAX_NAMED])}; {where}")
+    @property
+    def copies(self) -> dict[str, bytes]:
+        """The copies that are still there, each by its name in the work tree."""
+        read = {name: read_bytes(self.folder / name, _MAX_BYTES) for name in self.merge.conflicts}
+        return {name: edited for name, edited in read.items() if edited is not None}
 
 
 class KeptChange(Struct, frozen=True):
@@ -106,6 +95,20 @@ class KeptChange(Struct, frozen=True):
         """Its merge as one would type it."""
         resolved = f"  # conflicts resolved as in {self.resolution.folder}" if self.resolution is not None else ""
         return shlex.join(("git", *self.git_words)) + resolved
+
+    def require_resolved(self, head: str) -> None:
+        """Require that no conflict is left in its copies, and that the branch is still at ``head``.
+
+        Raises:
+            OperationRefused: it is not so.
+        """
+        if self.resolution is None:
+            return
+        where = f"your edits are in {self.resolution.folder}"
+        if self.resolution.merge.head != head:
+            raise OperationRefused(f"was resolved for an older commit of the branch: resolve it again; {where}")
+        if left := [name for name, edited in self.resolution.copies.items() if _MARKER.search(edited)]:
+            raise OperationRefused(f"still has conflict markers in {', '.join(left[:MAX_NAMED])}; {where}")
 
     def settle(self, questions: OpenQuestions, sha: str) -> None:
         """Answer the question about it, and remove the copies in which its conflicts were resolved."""
@@ -134,7 +137,12 @@ class Landing(Struct, frozen=True):
         """
         root = curator.project.root
         _require_mergeable(root)
-        refusals = self._refusals(root)
+        for change in self.changes:
+            change.require_resolved(_head(root))
+        merges = MergeTrials(root).look({each.bead_id: each.ref for each in self.changes if each.resolution is None})
+        refusals = {
+            bead_id: f"{bead_id} {merge}; resolve that first" for bead_id, merge in merges.items() if merge.conflicts
+        }
         closings = {change.bead_id: MERGE_COMMIT for change in self.changes if change.bead_id not in refusals}
         made = _closings(curator, queue_state, closings)
         going = {bead_id for step in made.steps for bead_id in step.edits}
@@ -181,34 +189,6 @@ class Landing(Struct, frozen=True):
             failures.insert(0, f"{len(commits):,} of {len(going):,} landed")
         return replace(done, problems=(*failures, *done.problems))
 
-    def _refusals(self, root: Path) -> dict[str, str]:
-        """Beads whose change conflicts with the branch, or with one merged before it; empty if git cannot try."""
-        refusals: dict[str, str] = {}
-        with suppress(GitFailed), MergeTrial(root) as trial:
-            head = trial.head
-            for change in self.changes:
-                try:
-                    head = _try(root, trial, head, change)
-                except OperationRefused as error:
-                    refusals[change.bead_id] = f"{clean_line(change.bead_id, 60)} {error}"
-        return refusals
-
-
-def _try(root: Path, trial: MergeTrial, head: str, change: KeptChange) -> str:
-    """Try to merge a change; return the commit on which the next one is tried.
-
-    Raises:
-        OperationRefused: it cannot be merged.
-    """
-    commit = _commit_of(root, change)
-    if change.resolution is not None:
-        change.resolution.check(head)
-        return head
-    tried = trial.merge(head, commit)
-    if tried.conflicts:
-        raise OperationRefused(f"{MergeForecast(trial.branch, tried.conflicts)}; resolve that first")
-    return trial.commit(tried, head, commit)
-
 
 def _closings(curator: Curator, queue_state: QueueState, commits: Mapping[str, str]) -> Plan:
     operations = [CloseWithCommit(bead_id, commit) for bead_id, commit in commits.items()]
@@ -223,13 +203,10 @@ def resolve(root: Path, change: KeptChange) -> KeptChange:
         GitFailed: this git cannot merge outside the work tree.
     """
     _require_mergeable(root)
-    with MergeTrial(root) as trial:
-        tried = trial.merge(trial.head, _commit_of(root, change))
-        if not tried.conflicts:
-            return change
-        folder = Path(tempfile.mkdtemp(prefix="helix-merge-"))
-        trial.write_conflicts(tried, folder)
-    return replace(change, resolution=Resolution(folder, tried.conflicts, trial.head))
+    folder = Path(tempfile.mkdtemp(prefix="helix-merge-"))
+    with scratch(root) as place:
+        merge = try_merge(root, place, _head(root), _commit_of(root, change), folder)
+    return replace(change, resolution=Resolution(folder, merge)) if merge.conflicts else change
 
 
 def _require_mergeable(root: Path) -> None:
@@ -263,8 +240,7 @@ def merge_kept(root: Path, change: KeptChange) -> str:
     """
     _commit_of(root, change)
     _require_mergeable(root)
-    if change.resolution is not None:
-        change.resolution.check(_head(root))
+    change.require_resolved(_head(root))
     done = try_git(root, *change.git_words)
     if change.resolution is not None and done.rc != 0:
         done = _apply(root, change.resolution)
@@ -273,21 +249,22 @@ def merge_kept(root: Path, change: KeptChange) -> str:
     unresolved = try_git(root, "diff", "--name-only", "--diff-filter=U", "-z").out.rstrip("\0")
     try_git(root, "merge", "--abort")
     if unresolved:
-        raise OperationRefused(str(MergeForecast(branch_of(root), tuple(unresolved.split("\0")))))
+        raise OperationRefused(str(TriedMerge(branch_of(root), conflicts=tuple(unresolved.split("\0")))))
     raise OperationRefused(f"was not merged: {failure('merge', done)}")
 
 
 def _apply(root: Path, resolution: Resolution) -> Finished:
     """Complete a merge that conflicts with the files as they were resolved."""
-    for name in resolution.files:
-        edited, place = read_bytes(resolution.folder / name, _MAX_BYTES), below(root, name)
+    copies = resolution.copies
+    for name in resolution.merge.conflicts:
+        place = below(root, name)
         status = status_of(place)
         # either replaces a link, and follows none
-        if edited is None:
-            remove(place)
+        if name in copies:
+            replace_file(place, copies[name], 0o644 if status is None else stat.S_IMODE(status.st_mode))
         else:
-            replace_file(place, edited, 0o644 if status is None else stat.S_IMODE(status.st_mode))
-    added = try_git(root, "add", "--", *resolution.files)
+            remove(place)
+    added = try_git(root, "add", "--", *resolution.merge.conflicts)
     return try_git(root, "commit", "-q", "--no-edit") if added.rc == 0 else added
 
 
