@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.drivers.headless_driver import HeadlessDriver
 
 from helix_tui.app import HelixApp, OnChange
 from helix_tui.core.ground.project import find_project
@@ -70,6 +72,13 @@ class Console(HelixApp):
 
 
 MakeConsole = Callable[..., Console]
+
+
+@pytest.fixture(autouse=True)
+def _lends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A console without a terminal runs an editor all the same, where a test gives it one."""
+    run = staticmethod(lambda command: subprocess.run(command, check=False).returncode)
+    monkeypatch.setattr(HeadlessDriver, "lend", run, raising=False)
 
 
 @pytest.fixture

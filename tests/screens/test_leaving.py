@@ -131,4 +131,4 @@ async def test_a_terminal_that_cannot_be_given_to_an_editor_is_said_alone(
         await pilot.press("E")
         await pilot.pause()
         (said,) = (notification.message for notification in app._notifications)
-        assert "no editor can run in this terminal" in said
+        assert "no other program can run in this terminal" in said
