@@ -11,7 +11,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -108,13 +107,15 @@ def ask(argv: Sequence[str], folder: Path, *, given: bytes = b"", timeout: float
     Raises:
         OtherError: it cannot be started or takes too long.
     """
+    from helix_tui.core.ground.process import run  # only where a program is started
+
     try:
-        done = subprocess.run(list(argv), cwd=folder, input=given, capture_output=True, timeout=timeout, check=False)
-    except subprocess.TimeoutExpired:
-        raise OtherError(f"no answer after {timeout:g} s") from None
+        done = run(argv, cwd=folder, given=given, timeout=timeout)
     except OSError as error:
         raise OtherError(error.strerror or str(error)) from None
-    return done.returncode, done.stdout, done.stderr.decode("utf-8", "replace").strip()
+    if done.timed_out:
+        raise OtherError(f"no answer after {timeout:g} s")
+    return done.rc, done.stdout, done.err.strip()
 
 
 def git(folder: Path, *words: str, timeout: float = 30) -> str:

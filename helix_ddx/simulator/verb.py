@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from types import FrameType
@@ -15,6 +14,7 @@ from helix_ddx.simulator.worker import HUMAN_PACE_S, Orders, Worker
 from helix_ddx.store.git import GitError
 from helix_ddx.store.tracker import LockTimeout
 from helix_ddx.store.workspace import VerbCall
+from helix_tui.core.ground.process import run as run_program
 
 DEMO_MARKER = "helix-ddx-demo"
 """The file in the git folder of a demo, where no clone brings it."""
@@ -77,11 +77,11 @@ def demo_root(start: Path) -> Path:
     """
     command = ["git", "-C", str(start), "rev-parse", "--show-toplevel", "--git-common-dir"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
+        done = run_program(command, timeout=30)
+    except OSError as error:
         raise GitError(f"git in {start}: {error}") from None
-    root, _, common = done.stdout.strip().partition("\n")
-    if done.returncode or not (start / common / DEMO_MARKER).is_file():
+    root, _, common = done.out.strip().partition("\n")
+    if done.rc or not (start / common / DEMO_MARKER).is_file():
         raise NotADemo(
             f"{start.resolve()} is not a demo, and this simulation would commit made-up work to it. "
             "`helix-ddx demo-workspace DIR` makes a project to try it in; real work needs ddx."

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -46,21 +45,21 @@ def git(folder: Path, *words: str, at: int | None = None, author: str = NAME) ->
         GitError: it did not succeed.
     """
     command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "core.autocrlf=false", *words]
+    from helix_tui.core.ground.process import run  # most verbs start no git
+
     env = _environment(at, author)
     for left in range(_TRIES, 0, -1):
         try:
-            done = subprocess.run(
-                command, cwd=folder, env=env, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
+            done = run(command, cwd=folder, env=env, timeout=TIMEOUT_S)
+        except OSError as error:
             raise GitError(f"git {words[0]} in {folder}: {error}") from None
-        if not done.returncode:
-            return done.stdout.rstrip("\n")
-        if left == 1 or not any(sign in done.stderr for sign in _BUSY):
+        if not done.rc:
+            return done.out.rstrip("\n")
+        if left == 1 or not any(sign in done.err for sign in _BUSY):
             break
         time.sleep(0.05)
-    said = (done.stderr or done.stdout).strip().splitlines()
-    raise GitError(f"git {words[0]} in {folder}: {said[-1] if said else f'exit code {done.returncode}'}")
+    said = (done.err or done.out).strip().splitlines()
+    raise GitError(f"git {words[0]} in {folder}: {said[-1] if said else f'exit code {done.rc}'}")
 
 
 def _environment(at: int | None, author: str) -> dict[str, str]:

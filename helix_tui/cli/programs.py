@@ -6,9 +6,7 @@ None outlives the caller, none reads the terminal, each has a time limit.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -18,42 +16,36 @@ from types import FrameType
 
 from helix_tui.cli.call import CliError
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground.process import end, family
+from helix_tui.core.ground.process import PIPE, Process, TimeoutExpired, start
+from helix_tui.core.ground.process_tree import end, family
+from helix_tui.core.ground.programs import program, python_argv
 from helix_tui.core.ground.text import clean_block
 
 
 def helix_tui() -> list[str]:
     """The words that start this program once more, from any folder."""
-    own = Path(sys.argv[0])
-    if own.name == "helix-tui" and shutil.which(str(own.absolute())):
-        return [str(own.absolute())]
-    beside = Path(sys.executable).with_name("helix-tui")
-    return [str(beside)] if shutil.which(str(beside)) else [sys.executable, "-m", "helix_tui"]
+    return [*python_argv("helix_tui")]
 
 
 def helix_ddx() -> list[str]:
     """The words that start the simulation and the embedded tracker."""
-    return [sys.executable, "-m", "helix_ddx"]
+    return [*python_argv("helix_ddx")]
 
 
 def helix_ddx_file() -> str | None:
     """The same as one executable, if it is installed beside this Python."""
-    beside = Path(sys.executable).with_name("helix-ddx")
-    return str(beside) if shutil.which(str(beside)) else None
+    return program(os.path.abspath(Path(sys.executable).with_name("helix-ddx")))
 
 
 def quiet_environment() -> dict[str, str]:
     """The environment without variables that would point a child program at another project's records."""
-    package = str(Path(__file__).resolve().parents[2])
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("DDX_", "GIT_"))}
-    # so that -m finds this package from any folder, installed or not
-    kept["PYTHONPATH"] = os.pathsep.join(filter(None, (package, kept.get("PYTHONPATH", ""))))
-    return kept
+    return {name: value for name, value in os.environ.items() if not name.startswith(("DDX_", "GIT_"))}
 
 
-def last_words(text: str) -> str:
+def last_words(output: bytes) -> str:
     """The last words that a failing program printed."""
-    lines = [line.strip() for line in clean_block(text, 20_000).splitlines() if line.strip()]
+    text = clean_block(output.decode("utf-8", "replace"), 20_000)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:300] if lines else "it printed nothing"
 
 
@@ -66,33 +58,22 @@ def finish(command: Sequence[str], *, cwd: Path, env: dict[str, str], timeout: f
     with running(command, cwd=cwd, env=env) as process:
         try:
             out, err = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
+        except TimeoutExpired:
             raise CliError(
                 f"{command[-1]} took more than {timeout:.0f} s", "Try again when the machine is less busy."
             ) from None
     if process.returncode:
         raise CliError(
-            f"{' '.join(command[1:4])} failed: {last_words(err)}", "Is git on PATH? `git --version` shows it."
+            f"{' '.join(command[4:6])} failed: {last_words(err)}",
+            "Is git on PATH? `git --version` shows it.",
         )
-    return out
+    return out.decode("utf-8", "replace")
 
 
 @contextmanager
-def running(
-    command: Sequence[str], *, cwd: Path, env: dict[str, str], log: int = subprocess.PIPE
-) -> Iterator[subprocess.Popen[str]]:
+def running(command: Sequence[str], *, cwd: Path, env: dict[str, str], log: int = PIPE) -> Iterator[Process]:
     """A program in its own process group, which is ended when the block exits, however it exits."""
-    process = subprocess.Popen(
-        command,
-        cwd=cwd,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=log,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
+    process = start(command, cwd=cwd, env=env, stdout=log, stderr=log)
     begun = time.monotonic()
     try:
         yield process
@@ -101,7 +82,7 @@ def running(
         logs.program(command, f"rc {process.returncode}", time.monotonic() - begun)
 
 
-def stop(process: subprocess.Popen[str], patience: float = 3.0) -> None:
+def stop(process: Process, patience: float = 3.0) -> None:
     """End a program and everything that it started, first with SIGTERM."""
     for _ in range(2):  # again, for processes started in the meantime
         members = family(process.pid)

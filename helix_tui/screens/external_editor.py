@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -19,6 +18,7 @@ from textual.app import App, SuspendNotSupported
 
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.programs import program
 from helix_tui.core.ground.text import clean_line
 from helix_tui.terminal import TerminalDriver
 
@@ -43,7 +43,7 @@ def editor_command(path: Path, line: int, env: Mapping[str, str] | None = None) 
             words = shlex.split(wanted)
         except ValueError:
             continue
-        if words and shutil.which(words[0], path=env.get("PATH")):
+        if words and program(words[0], env):
             name = os.path.basename(words[0])
             if name in _PLUS_LINE:
                 return [*words, f"+{line}", os.fspath(path)]
@@ -78,7 +78,7 @@ def pager_command(path: Path, line: int, env: Mapping[str, str] | None = None) -
             words = shlex.split(wanted)
         except ValueError:
             continue
-        if words and shutil.which(words[0], path=env.get("PATH")):
+        if words and program(words[0], env):
             # other pagers might read +12 as a file name
             at = [f"+{line}"] if os.path.basename(words[0]) in ("less", "more", "most") and line > 1 else []
             return [*words, *at, os.fspath(path)]
@@ -157,15 +157,12 @@ def into_tmux(text: str, what: str, env: Mapping[str, str]) -> tuple[str, bool]:
     """
     said = ""
     try:
-        with NamedTemporaryFile() as file:
-            file.write(text.encode())
-            file.flush()
-            for words in (("load-buffer", "-w", "-"), ("load-buffer", "-")):
-                done = run(("tmux", *words), env=env, timeout=TMUX_SECONDS, stdin=Path(file.name))
-                if done.rc == 0 and not done.timed_out:
-                    beyond = ", and to the clipboard if the terminal allows it"
-                    return f"copied {what} to tmux's buffer{beyond if '-w' in words else ' (only)'}", True
-                said = _why(done)
+        for words in (("load-buffer", "-w", "-"), ("load-buffer", "-")):
+            done = run(("tmux", *words), env=env, timeout=TMUX_SECONDS, given=text.encode())
+            if done.rc == 0 and not done.timed_out:
+                beyond = ", and to the clipboard if the terminal allows it"
+                return f"copied {what} to tmux's buffer{beyond if '-w' in words else ' (only)'}", True
+            said = _why(done)
     except OSError as error:
         said = error.strerror or str(error)
     return _only_sent(what, said), False

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import shutil
 import sys
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.cli.editing.change import clear_errors
 from helix_tui.core.ddx.git_state import uncommitted
 from helix_tui.core.editing.execute.gate import WriteGate
+from helix_tui.core.ground.programs import program
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.agents.hooks import (
@@ -127,7 +127,7 @@ def _conclude(call: Call, project: Project, path: Path, changed: bool, word: str
         add, commit = ["git", "add", "-A", "--", file], ["git", "commit", "-m", subject, "--", file]
         words = clean_line(f"{shlex.join(add)} && {shlex.join(commit)}", 400)
         call.note(f"commit it: ddx starts no attempt while it is uncommitted: {words}")
-    if not call.options.remove and shutil.which("helix-tui") is None:
+    if not call.options.remove and program("helix-tui") is None:
         call.note("helix-tui is not on PATH here: until it is, the hook does nothing")
     return 0
 

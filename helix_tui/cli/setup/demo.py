@@ -10,7 +10,6 @@ import argparse
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -36,6 +35,7 @@ from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import embedded_tracker
 from helix_tui.core.embedding.minilm import load_encoder
+from helix_tui.core.ground.process import TimeoutExpired
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.text import clean_line, counted, fit
 from helix_tui.core.ground.time import NS, now_ns
@@ -214,11 +214,14 @@ def drain(call: Call, root: Path) -> int:
     with running(command, cwd=root, env=environment(call)) as process:
         try:
             _, said = process.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
+        except TimeoutExpired:
             call.note(f"helix-tui demo: stopped after {limit:g} s")
         else:
             if process.returncode:
-                raise CliError(f"the simulation failed: {last_words(said)}", "`helix-tui demo --keep` keeps its files.")
+                raise CliError(
+                    f"the simulation failed: {last_words(said)}",
+                    "`helix-tui demo --keep` keeps its files.",
+                )
     project = find_project(root)
     tracker, found = read_attempts(project, now_ns())
     # whole seconds: an attempt may be dated by its id, which has no finer unit

@@ -39,6 +39,7 @@ from helix_tui.core.ground import process
 from helix_tui.core.ground.files import NAMES, files_below, is_file, open_file
 from helix_tui.core.ground.log import BACKUPS, MAX_BYTES, scrubbed
 from helix_tui.core.ground.person import state_folder
+from helix_tui.core.ground.programs import program
 from helix_tui.core.ground.project import Project, ddx_environment, find_ddx
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import now_ns
@@ -404,7 +405,7 @@ def _terminal() -> DoctorCheck:
 
 
 def _git() -> DoctorCheck:
-    git = shutil.which("git")
+    git = program("git")
     if git is None:
         return DoctorCheck("git", False, "no git on PATH", "Install git: the demo and DDx itself need it.")
     try:
@@ -413,7 +414,7 @@ def _git() -> DoctorCheck:
         return DoctorCheck("git", False, f"{git} does not start: {error}", "Try `git --version` by hand.")
     if done.timed_out:
         return DoctorCheck("git", False, f"{git} does not answer", "Try `git --version` by hand.")
-    return DoctorCheck("git", done.rc == 0, clean_line(done.out) or git)
+    return DoctorCheck("git", done.rc == 0, f"{clean_line(done.out)}, {clean_line(git)}")
 
 
 def _project(project: Project) -> DoctorCheck:

@@ -18,6 +18,7 @@ from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.core.ddx.client import MISSING
 from helix_tui.core.ground.files import text_of
 from helix_tui.core.ground.process import run as run_program
+from helix_tui.core.ground.programs import program, python_argv
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.writes import replace_file
 from helix_tui.core.supervision.agents.hooks import PLUGIN, PLUGIN_FOLDER, config_folder
@@ -61,7 +62,7 @@ def run(call: Call) -> int:
 
 def _plugin(call: Call) -> int:
     options = call.options
-    claude = options.claude or shutil.which("claude") or ""
+    claude = options.claude or program("claude") or ""
     commands = list(_commands(claude or "claude", options.scope, remove=options.remove))
     if options.dry_run or not claude:
         if call.json and claude:
@@ -221,7 +222,6 @@ def _unlink(path: Path) -> None:
 
 def _write_launcher(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    # -P: a folder called helix_tui in the current directory must not shadow this package
-    door = shlex.join([sys.executable, "-P", "-m", "helix_tui"])
+    door = shlex.join(python_argv("helix_tui"))
     replace_file(path, _LAUNCHER.format(door=door).encode())
     path.chmod(0o755)

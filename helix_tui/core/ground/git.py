@@ -1,13 +1,13 @@
 """Run git, for reading and for changes, with one time limit, one output cap and one error.
 
 No shell, no prompt, no pager. A git that only reads takes no lock that an agent's git may need, fetches nothing, starts
-no program named in the repository's configuration, and is ended at the cap or when the console exits.
+no program named in the repository's configuration (docs/security.md), and is ended at the cap or when the console
+exits.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 from helix_tui.core.ground.errors import HelixError
@@ -19,12 +19,38 @@ TIMEOUT_S = 30.0
 CAP = 64 << 20
 """Bytes of git's output that are kept."""
 
-# settings of the repository: its fsmonitor and its signature check would start programs that it names
-_QUIET = ("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "-c", "log.showSignature=false")
+# what a repository's configuration may name and reading must neither start nor open; `-c` outranks it
+_HELD = (
+    "core.fsmonitor=false", f"core.hooksPath={os.devnull}", "core.sshCommand=false", "core.askPass=",
+    "core.alternateRefsCommand=", "credential.helper=", "gpg.program=false", "protocol.allow=never",
+    "diff.submodule=short", "status.submoduleSummary=false", "submodule.recurse=false", "log.showSignature=false",
+    "log.mailmap=false", f"mailmap.file={os.devnull}", f"diff.orderFile={os.devnull}",
+    f"core.attributesFile={os.devnull}", "core.quotePath=false",
+)  # fmt: skip
+_QUIET = ("--no-pager", *(word for setting in _HELD for word in ("-c", setting)))
+_DIFFS = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+_FLAGS = {
+    **dict.fromkeys(("diff", "log", "show", "diff-tree", "diff-index", "diff-files"), _DIFFS),
+    "status": _DIFFS[2:],  # git would run in each submodule, by the submodule's own configuration
+    "blame": _DIFFS[1:2],
+    "grep": _DIFFS[1:2],
+}
+"""Verb -> options without which it runs programs that the configuration names."""
+_OBJECTS_ONLY = ("rev-parse", "rev-list", "cat-file", "ls-tree", "for-each-ref", "merge-base")
+"""Verbs that read no file of the work tree and merge none, so that no filter and no merge driver is asked."""
+_DRIVERS = r"^(filter\..*\.(clean|smudge|process|required)|merge\..*\.driver)$"
+_OWN_MERGE = "git merge-file --marker-size=%L %A %O %B"
 # git sets these for its hooks: they would select another index or work tree, or start a program
 _OURS_TO_SET = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_EXTERNAL_DIFF")
-# do not refresh the index beside an agent's git, prompt, or fetch missing blobs
-_READING = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+# do not refresh the index beside an agent's git, prompt, or reach another repository for missing blobs: git before 2.45
+# knows no GIT_NO_LAZY_FETCH, but asks nobody where no protocol is allowed
+_READING = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "LC_ALL": "C",
+}
 _CHANGING = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true"}
 
 
@@ -34,13 +60,29 @@ class GitFailed(HelixError):
 
 def reading_argv(root: Path, *words: str) -> tuple[str, ...]:
     """The command line of a read-only git, for one that is kept running."""
-    return ("git", *_QUIET, "-C", os.fspath(root), *words)
+    return ("git", *_QUIET, "-C", os.fspath(root), words[0], *_FLAGS.get(words[0], ()), *words[1:])
 
 
 def reading_environment(root: Path) -> dict[str, str]:
     """The environment of a read-only git; it finds no repository whose work tree this is not."""
     env = {name: value for name, value in os.environ.items() if name not in _OURS_TO_SET}
-    return env | _READING | git_environment(root)
+    env |= _READING | git_environment(root)
+    return env | {"PATH": os.pathsep.join(filter(os.path.isabs, env.get("PATH", os.defpath).split(os.pathsep)))}
+
+
+def _without_drivers(root: Path, timeout: float) -> dict[str, str]:
+    """The environment in which no filter and no merge driver of the repository's own configuration runs."""
+    env = reading_environment(root)
+    words = reading_argv(root, "config", "--show-scope", "--name-only", "-z", "--get-regexp", _DRIVERS)
+    listed = run(words, env=env, timeout=timeout, cap=CAP, stop_at_cap=True).stdout.split(b"\0")
+    names = {name for scope, name in zip(listed[::2], listed[1::2], strict=False) if scope in (b"local", b"worktree")}
+    # by the environment, as `-c` takes no name that contains "="
+    count = int(env.get("GIT_CONFIG_COUNT") or 0)
+    for place, name in enumerate(sorted(map(os.fsdecode, names)), count):
+        env[f"GIT_CONFIG_KEY_{place}"] = name
+        value = _OWN_MERGE if name.startswith("merge.") else "false" if name.endswith(".required") else ""
+        env[f"GIT_CONFIG_VALUE_{place}"] = value
+    return env | {"GIT_CONFIG_COUNT": str(count + len(names))}
 
 
 def read_git(
@@ -58,13 +100,10 @@ def read_git(
         GitFailed: git is not installed, took too long, or failed.
     """
     try:
-        if given:
-            with tempfile.NamedTemporaryFile(prefix="helix-git-") as file:
-                file.write(given)
-                file.flush()
-                done = _read(root, words, timeout, cap, Path(file.name))
-        else:
-            done = _read(root, words, timeout, cap, None)
+        env = reading_environment(root) if words[0] in _OBJECTS_ONLY else _without_drivers(root, timeout)
+        done = run(
+            reading_argv(root, *words), env=env, timeout=timeout, cap=cap, stop_at_cap=True, given=given
+        )  # fmt: skip
     except OSError as error:
         raise _not_started(words[0], error) from None
     if done.timed_out:
@@ -99,11 +138,6 @@ def change_git(root: Path, *words: str, timeout: float) -> Finished:
         )
     except OSError as error:
         raise _not_started(words[0], error) from None
-
-
-def _read(root: Path, words: tuple[str, ...], timeout: float, cap: int, given: Path | None) -> Finished:
-    argv = reading_argv(root, *words)
-    return run(argv, env=reading_environment(root), timeout=timeout, cap=cap, stop_at_cap=True, stdin=given)
 
 
 def _not_started(verb: str, error: OSError) -> GitFailed:

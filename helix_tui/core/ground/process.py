@@ -1,221 +1,80 @@
-"""Run one program to its end: no shell, no terminal, a time limit and an output limit.
+"""The one door to other programs: every child of this program is started by `start`.
 
-Every program gets its own session, so that ``ctrl+c`` in the console does not reach it and its descendants are known:
-the whole session is ended at the time limit or when the program ends. ddx puts a coding agent into another process
-group but into the same session, and ddx of April leaves it there when it is interrupted: a signal to the group misses
-it. A process that left the session too is known as a descendant if it was seen while its parent was alive.
+A program is named by an absolute path, or by a name that `programs.program` finds on the person's PATH; there is no
+shell. A Python program of ours is named by `programs.python_argv`.
+
+`run` and `run_to_files` run a program to its end: no terminal, a time limit and an output limit. It gets its own
+session, so that ``ctrl+c`` in the console does not reach it and its descendants are known (`process_tree`): the whole
+session is ended at the time limit or when the program ends.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import selectors
 import signal
 import subprocess
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from msgspec import Struct
 
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.files import open_file
+from helix_tui.core.ground.process_tree import Member, end, family, signal_all
+from helix_tui.core.ground.programs import program
 from helix_tui.core.ground.writes import open_own
 
-_LOOK_STEP_S = 0.02
-_PS_TIMEOUT_S = 5.0
+Process = subprocess.Popen[bytes]
+DEVNULL, PIPE, STDOUT = subprocess.DEVNULL, subprocess.PIPE, subprocess.STDOUT
+TimeoutExpired = subprocess.TimeoutExpired
+Words = Sequence[str | os.PathLike[str]]
+Stream = int | IO[bytes] | None
 
 
-class Member(Struct, frozen=True):
-    """One process, distinguished from a later one with the same id."""
-
-    pid: int
-    born: int = 0
-    """Start time in the kernel's ticks; 0 where the system does not report it."""
-
-    @property
-    def alive(self) -> bool:
-        """Whether the process is still running; one that waits to be reaped is not."""
-        row = _row(self.pid)
-        return row is not None and row.born == self.born and not row.ended
-
-
-class _Row(Struct, frozen=True):
-    pid: int
-    parent: int
-    session: int
-    born: int = 0
-    ended: bool = False
-
-
-def born_at(pid: int) -> int:
-    """Start time of a process in the kernel's ticks since boot; 0 where the system does not report it."""
-    row = _from_proc(pid)
-    return row.born if row is not None else 0
-
-
-def family(leader: int) -> tuple[Member, ...]:
-    """The running processes of the session that a process leads, and all its descendants, the process itself first.
-
-    The calling process is never among them.
-    """
-    rows = {row.pid: row for row in _rows()}
-    children: dict[int, list[int]] = {}
-    for row in rows.values():
-        children.setdefault(row.parent, []).append(row.pid)
-    wanted = [leader, *(row.pid for row in rows.values() if row.session == leader)]
-    found: dict[int, None] = {}
-    while wanted:
-        pid = wanted.pop(0)
-        if pid not in found:
-            found[pid] = None
-            wanted += children.get(pid, ())
-    me = os.getpid()
-    return tuple(Member(pid, rows[pid].born) for pid in found if pid in rows and not rows[pid].ended and pid != me)
-
-
-def alive(members: Iterable[Member]) -> tuple[Member, ...]:
-    """The members that are still running."""
-    return tuple(each for each in members if each.alive)
-
-
-def end(members: Iterable[Member], *, signs: Iterable[tuple[signal.Signals, float]] = ()) -> tuple[Member, ...]:
-    """End processes by each signal in turn, then by force; return those still running.
+def start(
+    argv: Words,
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: Stream = DEVNULL,
+    stdout: Stream = DEVNULL,
+    stderr: Stream = DEVNULL,
+    own_session: bool = True,
+    keep: Sequence[int] = (),
+) -> Process:
+    """Start a program and return at once.
 
     Args:
-        members: from `family`; one whose id belongs to another process by now is left alone.
-        signs: (signal, seconds to wait) in order; by default SIGTERM and two seconds.
-    """
-    left = alive(members)
-    for sign, seconds in (*(signs or ((signal.SIGTERM, 2.0),)), (signal.SIGKILL, 2.0)):
-        if not left:
-            break
-        signal_all(left, sign)
-        left = _wait(left, seconds)
-    return left
-
-
-def signal_all(members: Iterable[Member], sign: signal.Signals) -> None:
-    """Send a signal to each member, skipping those that may not be signalled."""
-    for each in members:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(each.pid, sign)
-
-
-def interrupt(leader: int, patience: float) -> tuple[Member, ...]:
-    """Interrupt a program as ctrl+c would and end the processes it leaves; return those still running.
-
-    Args:
-        leader: the program; its children get the signal only where they are in its process group.
-        patience: seconds that it has to clean up.
+        cwd: its folder; `programs.NEUTRAL` unless it is meant to work in the current one.
+        own_session: whether ``ctrl+c`` in this terminal and its closing do not reach it; an editor needs the terminal.
+        keep: file descriptors that it inherits.
 
     Raises:
-        PermissionError: it belongs to another user.
+        OSError: there is no such program, or it does not start.
     """
-    # before the signal: once the program has ended, its children cannot be found through it
-    before = family(leader)
-    with contextlib.suppress(ProcessLookupError):
-        # a terminal sends ctrl+c to the whole group; a program that leads no group shares its shell's
-        if os.getpgid(leader) == leader:
-            os.killpg(leader, signal.SIGINT)
-        else:
-            os.kill(leader, signal.SIGINT)
-    _wait(before[:1], patience)
-    return end({*before, *family(leader)})
-
-
-_STARTED_BY = "HELIX_STARTED_BY"
-
-
-def mark_for(program: str) -> dict[str, str]:
-    """An environment variable that marks a program started by the console: its starter and its kind."""
-    return {_STARTED_BY: f"{os.getpid()}:{born_at(os.getpid())}:{program}"}
-
-
-def left_behind(folder: Path) -> tuple[int, ...]:
-    """Ids of marked programs running in a folder whose starter was killed, so that nothing else ends them.
-
-    Processes that an agent left running inherit the mark but are other programs. Empty without ``/proc``.
-    """
-    return tuple(row.pid for row in _rows() if not row.ended and row.session == row.pid and _is_left(row.pid, folder))
-
-
-def _is_left(pid: int, folder: Path) -> bool:
-    own = Path(f"/proc/{pid}")
-    try:
-        if os.readlink(own / "cwd") != os.fspath(folder):
-            return False
-        entries = (own / "environ").read_bytes().split(b"\0")
-        words = (own / "cmdline").read_bytes().split(b"\0")[:3]  # for a script the interpreter comes first
-    except OSError:  # gone, another user's, or there is no /proc
-        return False
-    begin = f"{_STARTED_BY}=".encode()
-    mark = next((os.fsdecode(entry.removeprefix(begin)) for entry in entries if entry.startswith(begin)), "")
-    starter, _, rest = mark.partition(":")
-    born, _, program = rest.partition(":")
-    if not (starter.isdecimal() and born.isdecimal() and os.fsencode(program) in words):
-        return False
-    return not Member(int(starter), int(born)).alive
-
-
-def _wait(members: Iterable[Member], seconds: float) -> tuple[Member, ...]:
-    deadline = time.monotonic() + seconds
-    while left := alive(members):
-        if time.monotonic() >= deadline:
-            break
-        time.sleep(_LOOK_STEP_S)
-    return left
-
-
-def _rows() -> Iterator[_Row]:
-    """Every visible process, from ``/proc`` where it exists, else from ``ps``."""
-    try:
-        names = [name for name in os.listdir("/proc") if name.isdecimal()]
-    except OSError:
-        names = []
-    if names:
-        for name in names:
-            if (row := _from_proc(int(name))) is not None:
-                yield row
-    else:
-        yield from _from_ps()
-
-
-def _row(pid: int) -> _Row | None:
-    if os.path.exists("/proc/self/stat"):
-        return _from_proc(pid)
-    return next(_from_ps(str(pid)), None)
-
-
-def _from_proc(pid: int) -> _Row | None:
-    """One process by ``/proc/PID/stat`` (proc(5): 3 state, 4 parent, 6 session, 22 start in ticks)."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            # the name is in parentheses and may itself contain blanks and parentheses
-            words = file.read(4096).rpartition(b")")[2].split()
-        return _Row(pid, int(words[1]), int(words[3]), int(words[19]), words[0] in (b"Z", b"X"))
-    except (OSError, ValueError, IndexError):
-        return None
-
-
-def _from_ps(*only: str) -> Iterator[_Row]:
-    """Processes from POSIX ``ps``; their sessions from the kernel."""
-    words = ["ps", "-o", "pid=,ppid=,stat=", *(("-p", only[0]) if only else ("-A",))]
-    try:
-        begun = time.monotonic()
-        done = subprocess.run(words, capture_output=True, text=True, timeout=_PS_TIMEOUT_S)
-        logs.program(words, f"rc {done.returncode}", time.monotonic() - begun)
-    except (OSError, subprocess.TimeoutExpired):
-        return
-    for line in done.stdout.splitlines():
-        try:
-            pid, parent, state = line.split(None, 2)
-            yield _Row(int(pid), int(parent), os.getsid(int(pid)), 0, state.startswith("Z"))
-        except (ValueError, OSError):
-            continue
+    words = tuple(os.fspath(word) for word in argv)
+    path = program(words[0], env)
+    if path is None:
+        raise FileNotFoundError(errno.ENOENT, "no such program in an absolute folder of PATH", words[0])
+    return subprocess.Popen(
+        words,
+        executable=path,
+        cwd=cwd,
+        env=None if env is None else dict(env),
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=own_session,
+        pass_fds=tuple(keep),
+    )
 
 
 _CHUNK = 1 << 16
@@ -264,13 +123,13 @@ class _Running:
     def __init__(self) -> None:
         self.ended = False
         self._change = threading.Condition()
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self._running: set[Process] = set()
 
     def check(self) -> None:
         if self.ended:
             raise Leaving("the console is quitting")
 
-    def begin(self, process: subprocess.Popen[bytes]) -> None:
+    def begin(self, process: Process) -> None:
         with self._change:
             self._running.add(process)
             ended = self.ended and self is _reads
@@ -278,7 +137,7 @@ class _Running:
         if ended:
             signal_all(family(process.pid), signal.SIGKILL)
 
-    def leave(self, process: subprocess.Popen[bytes]) -> None:
+    def leave(self, process: Process) -> None:
         with self._change:
             self._running.discard(process)
             self._change.notify_all()
@@ -333,15 +192,15 @@ def run(
     stop_at_cap: bool = False,
     leftovers: bool = False,
     keep: Sequence[int] = (),
-    stdin: Path | None = None,
+    given: bytes = b"",
 ) -> Finished:
     """Run a program and wait for its end.
 
     Beyond ``cap`` bytes the middle of a stream is read and dropped, so that a command that changes something is not
     ended half-way and the end of its output is kept. ``stop_at_cap`` is for a read-only program: it is ended at the
     cap, and by `end_reads`. With ``leftovers``, the rest of its session is ended after it. ``keep`` are inherited file
-    descriptors: a lock among them stays held until the program ends, even if the console is killed first. ``stdin`` is
-    an input file; the default is none.
+    descriptors: a lock among them stays held until the program ends, even if the console is killed first. ``given`` is
+    its standard input.
 
     Raises:
         OSError: the program cannot be started.
@@ -353,17 +212,11 @@ def run(
     group.check()
     started = time.monotonic()
     # never the console's own input: some ddx verbs read from a terminal
-    with open(os.devnull if stdin is None else stdin, "rb") as source:
-        process = subprocess.Popen(
-            words,
-            cwd=cwd,
-            env=None if env is None else dict(env),
-            stdin=source,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            pass_fds=tuple(keep),
-        )
+    with tempfile.TemporaryFile() if given else open(os.devnull, "rb") as source:
+        if given:
+            source.write(given)
+            source.seek(0)
+        process = start(words, cwd=cwd, env=env, stdin=source, stdout=PIPE, stderr=PIPE, keep=keep)
     with process:
         collected = _Collected(cap, stop_at_cap)
         group.begin(process)
@@ -423,15 +276,7 @@ def run_to_files(
     with open(open_own(out, flags), "wb") as to_out, open(open_own(err, flags), "wb") as to_err:
         with contextlib.suppress(OSError):
             fcntl.flock(to_out, fcntl.LOCK_EX | fcntl.LOCK_NB)  # inherited by the program, for `project.being_written`
-        process = subprocess.Popen(
-            words,
-            cwd=cwd,
-            env=None if env is None else dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=to_out,
-            stderr=to_err,
-            start_new_session=True,
-        )
+        process = start(words, cwd=cwd, env=env, stdout=to_out, stderr=to_err)
     seen: set[Member] = set()
 
     def stopped() -> bool:
@@ -459,6 +304,19 @@ def run_to_files(
     )
 
 
+def run_here(argv: Words) -> int:
+    """Run a program in this terminal until it exits; return its exit code.
+
+    Raises:
+        OSError: it does not start.
+    """
+    begun = time.monotonic()
+    with start(argv, stdin=None, stdout=None, stderr=None, own_session=False) as process:
+        code = process.wait()
+    logs.program([os.fspath(word) for word in argv], f"rc {code}", time.monotonic() - begun)
+    return code
+
+
 def _logged(done: Finished) -> Finished:
     """Log the command, its result and its duration; texts and output only at debug level."""
     how = "no answer in time" if done.timed_out else f"rc {done.rc}"
@@ -470,7 +328,7 @@ def _logged(done: Finished) -> Finished:
 
 
 def _watch_files(
-    process: subprocess.Popen[bytes],
+    process: Process,
     files: Sequence[Path],
     deadline: float,
     most: int,
@@ -540,7 +398,7 @@ class _Collected:
     def truncated(self) -> bool:
         return self.stdout.truncated or self.stderr.truncated
 
-    def read(self, process: subprocess.Popen[bytes], deadline: float, *, reap: bool = True) -> bool:
+    def read(self, process: Process, deadline: float, *, reap: bool = True) -> bool:
         """Read both streams to their end; False on timeout.
 
         A child that outlives the program and holds its streams open is not waited for.
@@ -570,12 +428,12 @@ class _Collected:
             return _has_ended(process, max(0.0, deadline - time.monotonic()))
         try:
             process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
+        except TimeoutExpired:
             return False
         return True
 
 
-def _end(process: subprocess.Popen[bytes], *, leftovers: bool = False, seen: Iterable[Member] = ()) -> None:
+def _end(process: Process, *, leftovers: bool = False, seen: Iterable[Member] = ()) -> None:
     """End the program and its session if they still run, politely first.
 
     The program is reaped only after its session is gone, so that its id is not reused meanwhile.
@@ -586,16 +444,16 @@ def _end(process: subprocess.Popen[bytes], *, leftovers: bool = False, seen: Ite
     """
     if process.returncode is None and (leftovers or not _has_ended(process, 0.0)):
         end({*seen, *family(process.pid)})
-    with contextlib.suppress(subprocess.TimeoutExpired):
+    with contextlib.suppress(TimeoutExpired):
         process.wait(_GRACE_S)
 
 
-def _signal_group(process: subprocess.Popen[bytes], sign: signal.Signals) -> None:
+def _signal_group(process: Process, sign: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, sign)
 
 
-def _has_ended(process: subprocess.Popen[bytes], within: float, *, step: float = _STEP_S) -> bool:
+def _has_ended(process: Process, within: float, *, step: float = _STEP_S) -> bool:
     """Whether a child ended within some seconds; does not reap it."""
     deadline = time.monotonic() + within
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:

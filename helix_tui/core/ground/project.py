@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.ground.files import add_root, text_of
 from helix_tui.core.ground.own_folders import own_folder
+from helix_tui.core.ground.programs import program
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.work_tree import (
     WorkTree,
@@ -217,12 +218,8 @@ def find_ddx(explicit: str | os.PathLike[str] | None, env: Mapping[str, str] | N
     env = os.environ if env is None else env
     wanted = os.fspath(explicit) if explicit else env.get("DDX_BIN", "")
     # a name with a slash is a path, as for a shell
-    folders = [""] if os.path.dirname(wanted) else env.get("PATH", os.defpath).split(os.pathsep)
-    for folder in folders:
-        path = os.path.join(folder, wanted or "ddx")
-        if os.path.isfile(path) and os.access(path, os.X_OK):
-            return Path(os.path.abspath(path))
-    return None
+    found = program(os.path.abspath(wanted) if os.path.dirname(wanted) else wanted or "ddx", env)
+    return Path(os.path.abspath(found)) if found else None
 
 
 def machine_name(env: Mapping[str, str] | None = None) -> str:

@@ -22,6 +22,7 @@ from helix_tui.core.editing import operations
 from helix_tui.core.editing.authoring import PHASES, REQUIRED_LABEL, AuthoringFinding, Level, judge, judge_text
 from helix_tui.core.editing.steps import edge
 from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.programs import program
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.editing.choices import whom
@@ -343,7 +344,7 @@ def editor_words(env: Mapping[str, str]) -> list[str]:
         words = shlex.split(env[name])
     except ValueError as error:
         raise NoEditor(f"{name} cannot be read as a command: {error}; {instead}") from None
-    if not words or shutil.which(words[0], path=env.get("PATH")) is None:
+    if not words or program(words[0], env) is None:
         raise NoEditor(f"{name} names {clean_line(env[name], 100)}, which does not exist; {instead}")
     return words
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import subprocess
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,8 +18,9 @@ from helix_tui.core.ddx.dialect import Dialect, dialect_or_family
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import find_executable
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground import process as session
+from helix_tui.core.ground import process_tree as session
 from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.process import STDOUT, Process, start
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.snapshot.snapshot import Snapshot
@@ -82,7 +82,7 @@ class LoopControls:
         self.read_only = read_only
         self.level: Level | None = None
         """The autonomy chosen in this console; None: that of the environment or the settings."""
-        self._carried: list[tuple[str, subprocess.Popen[bytes]]] = []
+        self._carried: list[tuple[str, Process]] = []
 
     # --- commands -----------------------------------------------------------------------------------------
 
@@ -269,28 +269,20 @@ class LoopControls:
 
     def _begin(
         self, command: Sequence[str], delegate: Delegate, kind: str, shown: str, after: str
-    ) -> tuple[subprocess.Popen[bytes], Path]:
+    ) -> tuple[Process, Path]:
         """Start a program that does not depend on the console, and report when it has ended."""
         stamp = format_instant(now_ns()).replace(":", "").replace("-", "")
         out = logs_folder(delegate.project) / f"{kind}-{stamp}.out"
         with open(out, "wb") as log:
-            process = subprocess.Popen(
-                command,
-                cwd=delegate.project.root,
-                env={**delegate.env, **session.mark_for(command[0])},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                # its own session, so that it outlives the console's terminal and can be ended together with its agent
-                start_new_session=True,
-            )
+            env = {**delegate.env, **session.mark_for(command[0])}
+            process = start(command, cwd=delegate.project.root, env=env, stdout=log, stderr=STDOUT)
         self._carried.append((shown, process))
         logs.logger("loop").info("%s: started in the background as %d", logs.masked(command), process.pid)
         # nothing waits for this thread: the program keeps running when the user quits
         threading.Thread(target=self._await, args=(process, shown, after), daemon=True).start()
         return process, out
 
-    def _await(self, process: subprocess.Popen[bytes], shown: str, after: str) -> None:
+    def _await(self, process: Process, shown: str, after: str) -> None:
         code = process.wait()
         said = f"{shown} has ended (exit {code}); {after}"
         # this thread may outlive the console

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ground import process as session
+from helix_tui.core.ground import process_tree as session
 from helix_tui.core.ground.process import run, run_to_files
 
 pytestmark = pytest.mark.long
@@ -109,7 +109,7 @@ def test_a_program_of_another_terminal_is_interrupted_with_its_agent(mark: Path)
 
 STARTER = """
 import os, subprocess, sys, time
-from helix_tui.core.ground.process import mark_for
+from helix_tui.core.ground.process_tree import mark_for
 env = {**os.environ, **mark_for(sys.argv[1])}
 print(subprocess.Popen([sys.argv[1]], env=env, start_new_session=True).pid, flush=True)
 time.sleep(60)

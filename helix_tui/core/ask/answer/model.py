@@ -71,7 +71,7 @@ def ask_model(command: ModelCommand, prompt: str, cwd: Path) -> ModelReply:
                 cap=OUTPUT_CAP,
                 stop_at_cap=True,
                 leftovers=True,  # ddx of August stops at its own timeout and leaves its agent running
-                stdin=None if takes_file else file,
+                given=b"" if takes_file else file.read_bytes(),
             )
         except OSError as error:
             return ModelReply(

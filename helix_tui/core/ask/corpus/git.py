@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +15,7 @@ from msgspec import Struct
 
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.git import GitFailed, read_git, reading_argv, reading_environment
-from helix_tui.core.ground.process import Finished
+from helix_tui.core.ground.process import PIPE, Finished, Process, start
 
 TIMEOUT_S = 60.0
 _CAP = 1 << 30
@@ -192,7 +191,7 @@ class BlobReader:
         self._argv = reading_argv(root, "cat-file", "--batch")
         self._env = reading_environment(root)
         self._timeout = timeout
-        self._git: subprocess.Popen[bytes] | None = None
+        self._git: Process | None = None
         self.close: Callable[[], object] = lambda: None
         """End the process; a later read starts another."""
 
@@ -227,11 +226,10 @@ class BlobReader:
         finally:
             timer.cancel()
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> Process:
         self.close()
-        pipe = subprocess.PIPE
         try:
-            git = subprocess.Popen(self._argv, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=self._env)
+            git = start(self._argv, env=self._env, stdin=PIPE, stdout=PIPE)
         except FileNotFoundError as error:
             raise GitFailed("git is not installed here", "Install git.") from error
         except OSError as error:
@@ -241,7 +239,7 @@ class BlobReader:
         return git
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: Process) -> None:
     process.kill()
     with contextlib.suppress(OSError), process:  # input still pending
         pass

@@ -8,7 +8,6 @@ import gc
 import os
 import re
 import sqlite3
-import subprocess
 import sys
 import threading
 import time
@@ -33,6 +32,8 @@ from helix_tui.core.ask.index.segment import Blob, Segment, SegmentBuilder, Word
 from helix_tui.core.ask.index.view import MOST_COMMITS, CommitHistory, IndexView, packed
 from helix_tui.core.ask.records import Progress, Refreshed, Tree
 from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.process import PIPE, Process, start
+from helix_tui.core.ground.programs import NEUTRAL, python_argv
 
 BATCH_BYTES = 2 << 20
 BATCH_FILES = 400
@@ -137,7 +138,7 @@ class _Workers:
 
     def __init__(self) -> None:
         self._local = threading.local()
-        self._all: list[subprocess.Popen[bytes]] = []
+        self._all: list[Process] = []
 
     def read(self, batch: list[Raw]) -> Segment:
         """Read a batch in a worker; if that dies or hangs, read it here without grammars."""
@@ -159,20 +160,10 @@ class _Workers:
         finally:
             timer.cancel()
 
-    def _start(self) -> subprocess.Popen[bytes] | None:
-        argv = (sys.executable, "-m", "helix_tui.core.ask.index.contents")
-        # the package may be on a path that only this process has
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    def _start(self) -> Process | None:
+        argv = python_argv("helix_tui.core.ask.index.contents")
         try:
-            worker = subprocess.Popen(
-                argv,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=env,
-                # ctrl+c in the terminal goes to the whole process group, but is meant for the console
-                start_new_session=True,
-            )  # fmt: skip
+            worker = start(argv, cwd=NEUTRAL, stdin=PIPE, stdout=PIPE)
         except OSError as error:
             logs.logger("ask").warning("%s: does not start: %s", logs.masked(argv), error)
             return None
@@ -188,14 +179,14 @@ class _Workers:
                 pass
 
 
-def _send(worker: subprocess.Popen[bytes], data: bytes) -> None:
+def _send(worker: Process, data: bytes) -> None:
     assert worker.stdin is not None
     worker.stdin.write(len(data).to_bytes(_HEADER, "big"))
     worker.stdin.write(data)
     worker.stdin.flush()
 
 
-def _receive(worker: subprocess.Popen[bytes]) -> bytes:
+def _receive(worker: Process) -> bytes:
     assert worker.stdout is not None
     size = int.from_bytes(_exactly(worker.stdout.read(_HEADER), _HEADER), "big")
     return _exactly(worker.stdout.read(size), size)

@@ -10,7 +10,6 @@ import fcntl
 import getpass
 import os
 import re
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,6 +33,7 @@ from helix_tui.core.editing.steps import CommandStep, PlanChanged, called, diffe
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.own_folders import require_used
 from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.programs import python_argv
 from helix_tui.core.ground.project import Project, ddx_environment, ddx_setting, find_ddx
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.writes import open_own
@@ -172,8 +172,8 @@ def _holder(written: bytes) -> str:
     return f"process {pid}"
 
 
-EMBEDDED = (sys.executable, "-P", "-m", "helix_ddx")
-"""The command line of the embedded tracker; -P, so that a project's folders do not shadow its packages."""
+EMBEDDED = python_argv("helix_ddx")
+"""The command line of the embedded tracker."""
 
 TIMEOUT_S = 60.0
 """Time limit of one command; ddx itself waits ten seconds for the lock."""
@@ -277,9 +277,6 @@ def find_executable(
 def embedded_tracker(project: Project, *, era: Era, env: Mapping[str, str]) -> Executable:
     """The embedded tracker in ``era``, whatever ddx is on PATH."""
     env = dict(env)
-    # -P keeps the current folder off the path, so the folder of our packages is named
-    package = str(Path(__file__).resolve().parents[4])
-    env["PYTHONPATH"] = os.pathsep.join(filter(None, (package, env.get("PYTHONPATH", ""))))
     env.setdefault("HELIX_DDX_ERA", era)
     return Executable(EMBEDDED, project.root, env, embedded=True)
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -22,7 +20,8 @@ from numpy.typing import NDArray
 from sqlite_utils import Database
 
 from helix_tui.core.embedding.minilm import Encoder
-from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.process import run
+from helix_tui.core.ground.programs import NEUTRAL
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS, format_instant, now_ns
 from helix_tui.core.ground.writes import make_folder
@@ -273,11 +272,9 @@ def _copy_from_outside(files: Iterable[Path], folder: Path) -> None:
         OSError: they cannot be copied.
     """
     command = ["cp", "--", *map(str, files), str(folder)]
-    begun = time.monotonic()
-    done = subprocess.run(command, capture_output=True, timeout=_COPY_SECONDS, check=False)
-    logs.program(command, f"rc {done.returncode}", time.monotonic() - begun, "memory")
-    if done.returncode:
-        raise OSError(done.stderr.decode("utf-8", "replace").strip()[:300] or "cp failed")
+    done = run(command, cwd=NEUTRAL, timeout=_COPY_SECONDS)
+    if done.rc or done.timed_out:
+        raise OSError(done.err.strip()[:300] or "cp failed")
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -217,13 +216,10 @@ def run_command(command: str, document: bytes, folder: Path) -> str:
         return f"notify cannot be read as a command: {error}"
     if not words:
         return "notify names no command"
-    with tempfile.NamedTemporaryFile(prefix="helix-notify-") as file:
-        file.write(document + b"\n")
-        file.flush()
-        try:
-            done = run_program(words, cwd=folder, timeout=COMMAND_TIMEOUT_S, cap=1 << 16, stdin=Path(file.name))
-        except OSError as error:
-            return f"{clean_line(words[0], 80)} does not start: {error.strerror}"
+    try:
+        done = run_program(words, cwd=folder, timeout=COMMAND_TIMEOUT_S, cap=1 << 16, given=document + b"\n")
+    except OSError as error:
+        return f"{clean_line(words[0], 80)} does not start: {error.strerror}"
     if done.timed_out:
         return f"{clean_line(words[0], 80)} took longer than {COMMAND_TIMEOUT_S:.0f} s and was ended"
     return f"{clean_line(words[0], 80)} ended with {done.rc}" if done.rc else ""

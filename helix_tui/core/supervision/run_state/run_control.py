@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -29,8 +28,9 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground import process as session
+from helix_tui.core.ground import process_tree as session
 from helix_tui.core.ground.files import read_bytes, read_end, text_of
+from helix_tui.core.ground.process import STDOUT, Process, start
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, now_ns
@@ -53,7 +53,7 @@ STOP_PATIENCE_S = 10.0
 DDX_PATIENCE_S = 6.0
 """Seconds for an interrupted ddx to end its attempt."""
 
-_started: list[subprocess.Popen[bytes]] = []
+_started: list[Process] = []
 """Runs started by this process, kept so that it reaps them."""
 
 
@@ -169,16 +169,7 @@ def start_run(
     """
     log = logs_folder(project) / f"start-{format_instant(now_ns()).replace(':', '').replace('-', '')}.log"
     with open(open_own(log, os.O_WRONLY), "wb") as out:
-        process = subprocess.Popen(
-            list(command),
-            cwd=project.root,
-            env=None if env is None else dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            # ctrl+c in this terminal, and closing it, must not reach the run
-            start_new_session=True,
-        )
+        process = start(command, cwd=project.root, env=env, stdout=out, stderr=STDOUT)
     _started.append(process)
     logs.logger("loop").info("%s: started in the background as %d", logs.masked(command), process.pid)
     deadline = time.monotonic() + patience

@@ -28,7 +28,7 @@ from msgspec.structs import asdict
 from helix_tui.core.ddx.attempts.attempt import Sums, read_sums
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import being_written, open_file, read_bytes, stamp_of
-from helix_tui.core.ground.process import born_at
+from helix_tui.core.ground.process_tree import born_at
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.threads import pid_alive

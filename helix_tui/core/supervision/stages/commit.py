@@ -13,7 +13,6 @@ HELIX writes it, and its first line; of every other trailer the last one, as ans
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import is_file
 from helix_tui.core.ground.git import GitFailed, change_git
 from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.programs import program
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.stages.table import NEXT_ACTIONS, Stage, Trailer
 
@@ -81,7 +81,7 @@ LEFTHOOK = ("lefthook.yml", "lefthook.yaml", ".lefthook.yml")
 NO_GATE = "no build gate here: neither lefthook.yml nor Cargo.toml nor package.json"
 
 
-def gate_of(root: Path, which: Callable[[str], str | None] = shutil.which) -> tuple[str, ...]:
+def gate_of(root: Path, which: Callable[[str], str | None] = program) -> tuple[str, ...]:
     """The project's build gate: lefthook, cargo or npm, in this order; empty if none.
 
     Raises:

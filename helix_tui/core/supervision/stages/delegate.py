@@ -25,7 +25,8 @@ from helix_tui.core.ddx.files import money, whole
 from helix_tui.core.ddx.names import BARE
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ground.errors import with_who
-from helix_tui.core.ground.process import Finished, mark_for, run_to_files
+from helix_tui.core.ground.process import Finished, run_to_files
+from helix_tui.core.ground.process_tree import mark_for
 from helix_tui.core.ground.project import Project, ddx_environment, find_ddx
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.writes import make_folder, replace_file
