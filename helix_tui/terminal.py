@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -26,6 +25,8 @@ from textual._xterm_parser import XTermParser
 from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
 from textual.drivers.linux_driver import LinuxDriver
+
+from helix_tui.core.ground.process import Process, start
 
 LEAVE = (signal.SIGTERM, signal.SIGHUP)
 """Signals on which the console quits as by a key; a second one of the same kind ends it at once."""
@@ -149,7 +150,7 @@ class TerminalDriver(LinuxDriver):
         super().__init__(*args, **options)
         self._handlers: dict[signal.Signals, Any] = {}
         self._suspending = self._continued = False
-        self._guest: subprocess.Popen[bytes] | None = None
+        self._guest: Process | None = None
 
     def start_application_mode(self) -> None:
         """Take the terminal, and watch for signals to quit."""
@@ -188,7 +189,7 @@ class TerminalDriver(LinuxDriver):
         before = {number: signal.signal(number, handler) for number, handler in _WHILE_LENT.items()}
         self._watch_signals()
         try:
-            self._guest = subprocess.Popen(command)
+            self._guest = start(command, stdin=None, stdout=None, stderr=None, own_session=False)
             return self._guest.wait()
         finally:
             self._guest = None

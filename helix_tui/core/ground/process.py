@@ -304,19 +304,6 @@ def run_to_files(
     )
 
 
-def run_here(argv: Words) -> int:
-    """Run a program in this terminal until it exits; return its exit code.
-
-    Raises:
-        OSError: it does not start.
-    """
-    begun = time.monotonic()
-    with start(argv, stdin=None, stdout=None, stderr=None, own_session=False) as process:
-        code = process.wait()
-    logs.program([os.fspath(word) for word in argv], f"rc {code}", time.monotonic() - begun)
-    return code
-
-
 def _logged(done: Finished) -> Finished:
     """Log the command, its result and its duration; texts and output only at debug level."""
     how = "no answer in time" if done.timed_out else f"rc {done.rc}"
