@@ -105,3 +105,26 @@ def test_hostile_figures_are_unknown_ones(program: Cli, project: ProjectFactory)
     assert {name: row[name] for name in figures} == dict.fromkeys(figures)
     assert [day["key"]["day"] for day in document["burn"]["days"]] == ["2026-05-11"]
     assert "n/a" in program("insights", "-C", str(root)).out
+
+
+def test_a_table_says_what_was_spent_and_why_that_is_a_bound(program: Cli, history: Path) -> None:
+    out = program("insights", "--by", "model", "-C", str(history)).out
+    head, opus, note = out.splitlines()[:3]
+    assert head.split()[:5] == ["model", "n", "landed", "95", "%"]
+    assert "spent" in head
+    assert "≥$4.00" in opus
+    assert note == "≥: the cost of some attempts is unknown"
+
+
+def test_an_epic_has_its_title_and_what_its_beads_have_cost(program: Cli, project: ProjectFactory) -> None:
+    root = project(
+        ['{"id": "x-9", "title": "Timetables", "issue_type": "epic"}', '{"id": "x-1", "title": "one", "parent": "x-9"}']
+    )
+    (root / ".ddx/metrics").mkdir()
+    (root / ".ddx/metrics/attempts.jsonl").write_text(metric(1, "success", cost_usd=1.5) + "\n")
+    words = ("insights", "--by", "parent", "-C", str(root))
+    row = program(*words).out.splitlines()[1]
+    assert "x-9 Timetables" in row
+    assert "$1.50" in row
+    (cell,) = json.loads(program(*words, "--json").out)["rows"]
+    assert (cell["key"], cell["cost_usd"]) == ({"parent": "x-9"}, 1.5)

@@ -6,13 +6,14 @@ An unrecorded figure is ``n/a`` in text and null in JSON, never zero.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError, columns
 from helix_tui.cli.loading import add_since, began_since, load_with_attempts, note_unread, since_of
 from helix_tui.cli.show.attempts import describe_nameless
 from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import only_archived, read_archive
 from helix_tui.core.ddx.attempts.attempt import format_sum, format_usd, format_whole
 from helix_tui.core.ground.text import clean_line, counted, fit, short_id
@@ -158,7 +159,7 @@ def run(call: Call) -> int:
             }
         )
         return 0
-    for line in _listing(call, by, cells, spent, drained, lost, models, tried):
+    for line in _listing(call, by, cells, beads, spent, drained, lost, models, tried):
         call.print(line)
     for line in _measured(call, measured):
         call.print(line)
@@ -289,6 +290,7 @@ def _listing(
     call: Call,
     by: Sequence[str],
     cells: Sequence[Cell],
+    beads: Mapping[str, Bead],
     spent: Burn,
     drained: Forecast,
     lost: Sequence[Failing],
@@ -297,7 +299,7 @@ def _listing(
 ) -> list[str]:
     if not cells:
         return ["nothing was attempted" + (" since then" if call.options.since else " yet")]
-    lines = _table(call, by, cells)
+    lines = _table(call, by, cells, beads)
     lines += ["", *_burn_lines(spent), drained.describe()]
     if lost:
         lines += ["", call.paint("keeps failing", "bold"), *_failing_lines(lost)]
@@ -313,23 +315,30 @@ def _listing(
     return lines
 
 
-def _table(call: Call, by: Sequence[str], cells: Sequence[Cell]) -> list[str]:
-    head = [*by, "n", "landed", "95 %", "$/landed", "tok p50", "p50", "p95"]
-    rows = [head, *map(_row, cells[:MAX_ROWS])]
+def _table(call: Call, by: Sequence[str], cells: Sequence[Cell], beads: Mapping[str, Bead]) -> list[str]:
+    head = [*by, "n", "landed", "95 %", "spent", "$/landed", "tok p50", "p50", "p95"]
+    rows = [head, *(_row(cell, beads) for cell in cells[:MAX_ROWS])]
     lines = columns(rows, right=tuple(range(len(by), len(head))))
     out = [call.paint(lines[0], "muted")]
     out += [call.paint(line, "muted") if cell.small else line for cell, line in zip(cells, lines[1:], strict=False)]
     if len(cells) > MAX_ROWS:
         out.append(f"… {counted(len(cells) - MAX_ROWS, 'more row')}: --json shows them")
+    if any(cell.cost is not None and not cell.cost_complete for cell in cells):
+        out.append(call.paint("≥: the cost of some attempts is unknown", "muted"))
     return out
 
 
-def _row(cell: Cell) -> list[str]:
+def _row(cell: Cell, beads: Mapping[str, Bead]) -> list[str]:
+    titles = [f"{value} {beads[value].title}" if value in beads else value for _, value in cell.key]
     return [
-        *(fit(clean_line(value, 60), 20).rstrip() for _, value in cell.key),
+        *(
+            fit(clean_line(title, 60), 44 if title != value else 20).rstrip()
+            for title, (_, value) in zip(titles, cell.key, strict=True)
+        ),
         f"{cell.n:,}",
         percent(cell.landed.rate),
         f"{percent(cell.landed.low)}–{percent(cell.landed.high)}",
+        dollars(cell),
         per_landed(cell),
         count(percentile(cell.tokens, 0.5)),
         span(percentile(cell.durations, 0.5)),

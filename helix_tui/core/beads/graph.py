@@ -110,6 +110,16 @@ class Graph:
         """What each unfinished bead holds up, and the longest chain; 2 ms for 10,000 beads."""
         return _chains(self.beads, self.depends_on)
 
+    def descendants(self, bead_id: str) -> tuple[str, ...]:
+        """Its children, their children and so on, each once."""
+        ids = dict.fromkeys(self.children.get(bead_id, ()))
+        waiting = list(ids)
+        for child in waiting:
+            others = [other for other in self.children.get(child, ()) if other not in ids and other != bead_id]
+            ids |= dict.fromkeys(others)
+            waiting += others
+        return tuple(ids)
+
     def progress(self, bead_id: str) -> tuple[int, int]:
         """(closed, all) children of an epic; cancelled children are not counted."""
         children = [self.beads[child] for child in self.children.get(bead_id, ())]

@@ -348,7 +348,10 @@ def _rescued(cheaper: Cell, dearer: Cell) -> int:
 
 
 TABLES: Mapping[str, tuple[str, ...]] = {
-    "models": ("harness", "model", "kind"),
+    "models": ("model",),
+    "harnesses": ("harness",),
+    "kinds": ("harness", "model", "kind"),
+    "epics": ("parent",),
     "areas": ("area", "kind"),
     "endings": ("status",),
     "prompts": ("prompt", "effort"),
@@ -367,6 +370,8 @@ class Report(Struct, frozen=True):
     batches: tuple[Batch, ...]
     forecast: Forecast
     measures: tuple[Measure, ...] = ()
+    titles: Mapping[str, str] = {}
+    """The titles of beads that are parents."""
     _behind: dict[str, tuple[Attempt, ...]] = {}
 
     def attempts_behind(self, key: str) -> tuple[Attempt, ...]:
@@ -417,5 +422,6 @@ def read_report(
         models=compare_models(attempts, beads),
         batches=batches(attempts, beads),
         measures=tuple(measures),
+        titles={parent: beads[parent].title for parent in queue.graph.children if parent in beads},
         forecast=forecast(attempts, beads, queue.graph, now, left=to_do(queue), archive=archive),
     )

@@ -53,7 +53,9 @@ class BeadDetails:
         attempts = self._screen.console.snapshot.attempts.of_bead(bead_id)
         status_summary = self._screen.console.status_summary
         asked = status_summary.questions if status_summary is not None else ()
-        return DetailFacts(bead, world, attempts, self._attached(bead), causes(bead, asked))
+        book, parts = self._screen.console.snapshot.attempts, world.queue.graph.descendants(bead_id)
+        of_parts = tuple(attempt for part in parts for attempt in book.of_bead(part))
+        return DetailFacts(bead, world, attempts, self._attached(bead), causes(bead, asked), of_parts)
 
     def _attached(self, bead: Bead) -> tuple[Mapping[str, Any], ...]:
         if not bead.events_attachment:

@@ -18,7 +18,7 @@ from helix_tui.widgets.base.line import Line, Span, cut, fit, spread, width_of
 from helix_tui.widgets.base.row_source import Column, RowSource, fitting, sorted_first
 from helix_tui.widgets.figures import BAR_LEGEND, CELLS, Look, look_of, share_bar
 
-NAME_CELLS = 34
+NAME_CELLS = 32
 """The least width of a name before a column is dropped."""
 
 
@@ -110,7 +110,7 @@ class FiguredRows(RowSource):
         return spread([(self._title, "muted")], heads, width)
 
     def _shown(self, width: int) -> list[Column]:
-        return fitting(self._columns, width - min(NAME_CELLS, width // 2, self._name_cells))
+        return fitting(self._columns, width - min(NAME_CELLS, width // 2 - 2, self._name_cells))
 
 
 def cell(text: str, ink: str = "text") -> Line:
@@ -121,13 +121,13 @@ def cell(text: str, ink: str = "text") -> Line:
 BY_CELL = (
     Column("landed", 4),
     Column("n", 6),
+    Column("spent", 9),
     Column("$/landed", 9, rank=1),
     Column("".ljust(CELLS), CELLS, rank=2),
-    Column("95 %", 7),
+    Column("95 %", 7, rank=2),
     Column("time p50", 8, rank=3),
     Column("tok p50", 7, rank=3),
     Column("p95", 5, rank=3),
-    Column("spent", 9, rank=3),
 )
 
 
@@ -212,19 +212,19 @@ def _figures(row: Cell) -> tuple[Line, ...]:
     return (
         cell(percent(landed.rate), ink if row.small else "text bold"),
         cell(f"{row.n:,}", ink),
+        cell(spent(row), ink),
         cell(per_landed(row), ink),
         share_bar(landed.rate, landed.low, landed.high, ink="muted" if row.small else "success"),
         cell(_interval(landed), "muted"),
         cell(figures.short_span(percentile(row.durations, 0.5)), "muted"),
         cell(figures.tokens(percentile(row.tokens, 0.5)), "muted"),
         cell(figures.short_span(percentile(row.durations, 0.95)), "muted"),
-        cell(spent(row), "muted"),
     )
 
 
-def _name(row: Cell, dimensions: tuple[str, ...]) -> Line:
-    """The most distinguishing part first, because the end of a name is cut if room is short."""
-    values = dict(row.key)
+def _name(row: Cell, dimensions: tuple[str, ...], titles: Mapping[str, str]) -> Line:
+    """The most distinguishing part first, because the end of a name is cut if room is short; epics by their title."""
+    values = {name: titles.get(value, value) for name, value in row.key}
     spans: list[Span] = []
     for place, value in enumerate(shown_values((name, values[name]) for name in dimensions or values)):
         ink = "text" if not row.small and not value.endswith(UNKNOWN) else "muted"
@@ -246,14 +246,6 @@ RANKED_LAST = f"{AT_LEAST}: after exact costs"
 def _partly(rows: Iterable[Cell], note: str) -> str:
     """The note about costs of which a part is unknown, if there are any."""
     return note if any(row.cost is not None and not row.cost_complete for row in rows) else ""
-
-
-def _by_cell(
-    title: str, columns: Sequence[Column], rows: Sequence[Cell], dimensions: tuple[str, ...], note: str
-) -> FiguredRows:
-    named = [Figured(key_of(row), _name(row, dimensions), _figures(row)) for row in rows]
-    note = _partly(rows, note)
-    return FiguredRows(title, columns, named, empty="no attempt has ended", legend=BAR_LEGEND, note=note)
 
 
 def _failing(report: Report) -> FiguredRows:
@@ -424,8 +416,10 @@ def _by_kind(rows: Iterable[Cell]) -> list[Cell]:
 _Rows = Callable[[Report], Iterable[Cell]]
 
 _CELLS: Mapping[str, tuple[str, _Rows, tuple[str, ...]]] = {
-    "models": ("model · kind · harness", lambda report: report.tables["models"], ("model", "kind", "harness")),
-    "kinds": ("kind · model · harness", lambda report: report.tables["models"], ("kind", "model", "harness")),
+    "models": ("model", lambda report: report.tables["models"], ()),
+    "harnesses": ("harness", lambda report: report.tables["harnesses"], ()),
+    "kinds": ("kind · model · harness", lambda report: report.tables["kinds"], ("kind", "model", "harness")),
+    "epics": ("epic", lambda report: report.tables["epics"], ()),
     "areas": ("area · kind", lambda report: report.tables["areas"], ()),
     "endings": ("how it ended", lambda report: report.tables["endings"], ()),
     "days": ("day", lambda report: report.burn.days, ()),
@@ -441,7 +435,9 @@ def _cells_of(name: str, report: Report, order: str = "", *, turned: bool = Fals
     placed = ordered(cells_of(report), order, turned=turned)
     rows = _by_kind(placed) if name == "kinds" else placed
     note = RANKED_LAST if order == "$/landed" else AT_LEAST
-    return _by_cell(head, _columns(order, turned=turned), rows, dimensions, note)
+    named = [Figured(key_of(row), _name(row, dimensions, report.titles), _figures(row)) for row in rows]
+    columns, note = _columns(order, turned=turned), _partly(rows, note)
+    return FiguredRows(head, columns, named, empty="no attempt has ended", legend=BAR_LEGEND, note=note)
 
 
 _OTHERS: Mapping[str, Callable[[Report], FiguredRows]] = {
@@ -452,7 +448,7 @@ _OTHERS: Mapping[str, Callable[[Report], FiguredRows]] = {
 }
 
 TABLES = (
-    *("models", "kinds", "failing", "days", "cheaper", "endings", "areas"),
+    *("models", "kinds", "failing", "days", "epics", "harnesses", "cheaper", "endings", "areas"),
     *("experiments", "prompts", "contexts", "measures"),
 )
 """The tables, in the order of their tabs: what is asked most is a few keys away."""

@@ -12,7 +12,7 @@ from helix_tui.core.beads.graph import circle_ahead, circle_of, with_titles
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import describe
-from helix_tui.core.ddx.attempts.attempt import format_sum
+from helix_tui.core.ddx.attempts.attempt import format_sum, sum_calls
 from helix_tui.core.ddx.runs.running import unheard_claim
 from helix_tui.core.ground.text import clean_line, counted, short_id, split_block
 from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
@@ -53,6 +53,8 @@ class DetailFacts(Struct, frozen=True):
     """Older events, stored outside the row."""
     causes: Sequence[str] = ()
     """Why HELIX or a person holds it, if that can be acted on."""
+    of_parts: Sequence[Attempt] = ()
+    """The attempts on its children, and on theirs."""
 
 
 class ArchivedFacts(Struct, frozen=True):
@@ -158,6 +160,8 @@ def _texts(rows: _Rows, facts: DetailFacts | ArchivedFacts, document: Mapping[st
     rows.prose("description", description)
     rows.prose("memories shown to the worker", memories)
     rows.prose("notes", document.get("notes"))
+    if isinstance(facts, DetailFacts):
+        _spent(rows, facts)
     _attempts(rows, facts)
     inline = document.get("events")
     _events(rows, [*facts.attached, *(inline if isinstance(inline, list) else ())], facts.world.now)
@@ -389,6 +393,16 @@ def _share(caption: str, parent_id: str, world: RowContext) -> str:
 def _is_done(world: RowContext, bead_id: str) -> bool:
     bead = world.queue.beads.get(bead_id)
     return bead is not None and bead.status == "closed"
+
+
+def _spent(rows: _Rows, facts: DetailFacts) -> None:
+    """What an epic has cost so far: the attempts on its children and on itself."""
+    if facts.of_parts:
+        attempts = (*facts.of_parts, *facts.attempts)
+        sums = sum_calls(call for attempt in attempts for call in attempt.spent)
+        rest = "" if sums.complete else "; ≥ because the cost of some is unknown"
+        many = f" in {counted(len(attempts), 'attempt')} on it and its children{rest}"
+        rows.wrapped([("spent  ", "muted"), (format_sum(sums), "text"), (many, "muted")])
 
 
 def _attempts(rows: _Rows, facts: DetailFacts | ArchivedFacts) -> None:
