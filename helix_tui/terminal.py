@@ -26,7 +26,7 @@ from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
 from textual.drivers.linux_driver import LinuxDriver
 
-from helix_tui.core.ground.process import Process, start
+from helix_tui.core.ground.process_tree import Process, start
 
 LEAVE = (signal.SIGTERM, signal.SIGHUP)
 """Signals on which the console quits as by a key; a second one of the same kind ends it at once."""

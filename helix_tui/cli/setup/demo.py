@@ -35,7 +35,7 @@ from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import embedded_tracker
 from helix_tui.core.embedding.minilm import load_encoder
-from helix_tui.core.ground.process import TimeoutExpired
+from helix_tui.core.ground.process_tree import TimeoutExpired
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.text import clean_line, counted, fit
 from helix_tui.core.ground.time import NS, now_ns

@@ -1,9 +1,6 @@
-"""The one door to other programs: every child of this program is started by `start`.
+"""Run one program to its end: no terminal, a time limit and an output limit. `process_tree` starts it.
 
-A program is named by an absolute path, or by a name that `programs.program` finds on the person's PATH; there is no
-shell. A Python program of ours is named by `programs.python_argv`.
-
-`run` and `run_to_files` run a program to its end: no terminal, a time limit and an output limit. It gets its own
+It gets its own
 session, so that ``ctrl+c`` in the console does not reach it and its descendants are known (`process_tree`): the whole
 session is ended at the time limit or when the program ends.
 """
@@ -11,71 +8,31 @@ session is ended at the time limit or when the program ends.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 import selectors
 import signal
-import subprocess
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO
 
 from msgspec import Struct
 
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.files import open_file
-from helix_tui.core.ground.process_tree import Member, end, family, signal_all
-from helix_tui.core.ground.programs import program
+from helix_tui.core.ground.process_tree import (
+    PIPE,
+    Member,
+    Process,
+    TimeoutExpired,
+    end,
+    family,
+    signal_all,
+    start,
+)
 from helix_tui.core.ground.writes import open_own
-
-Process = subprocess.Popen[bytes]
-DEVNULL, PIPE, STDOUT = subprocess.DEVNULL, subprocess.PIPE, subprocess.STDOUT
-TimeoutExpired = subprocess.TimeoutExpired
-Words = Sequence[str | os.PathLike[str]]
-Stream = int | IO[bytes] | None
-
-
-def start(
-    argv: Words,
-    *,
-    cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
-    stdin: Stream = DEVNULL,
-    stdout: Stream = DEVNULL,
-    stderr: Stream = DEVNULL,
-    own_session: bool = True,
-    keep: Sequence[int] = (),
-) -> Process:
-    """Start a program and return at once.
-
-    Args:
-        cwd: its folder; `programs.NEUTRAL` unless it is meant to work in the current one.
-        own_session: whether ``ctrl+c`` in this terminal and its closing do not reach it; an editor needs the terminal.
-        keep: file descriptors that it inherits.
-
-    Raises:
-        OSError: there is no such program, or it does not start.
-    """
-    words = tuple(os.fspath(word) for word in argv)
-    path = program(words[0], env)
-    if path is None:
-        raise FileNotFoundError(errno.ENOENT, "no such program in an absolute folder of PATH", words[0])
-    return subprocess.Popen(
-        words,
-        executable=path,
-        cwd=cwd,
-        env=None if env is None else dict(env),
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        start_new_session=own_session,
-        pass_fds=tuple(keep),
-    )
-
 
 _CHUNK = 1 << 16
 _LAST = 1 << 16

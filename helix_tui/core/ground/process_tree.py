@@ -1,6 +1,9 @@
-"""Running processes: who they are, what they started, and how to end them.
+"""The one door to other programs, `start`; who its processes are, what they started, and how to end them.
 
-A program of ours leads a session of its own (`core.ground.process`): the whole session is ended with it. ddx puts a
+A program is named by an absolute path, or by a name that `programs.program` finds on the person's PATH; there is no
+shell. A Python program of ours is named by `programs.python_argv`.
+
+A program of ours leads a session of its own : the whole session is ended with it. ddx puts a
 coding agent into another process group but into the same session, and ddx of April leaves it there when it is
 interrupted: a signal to the group misses it. A process that left the session too is known as a descendant if it was
 seen while its parent was alive.
@@ -9,16 +12,66 @@ seen while its parent was alive.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
+import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from msgspec import Struct
 
+from helix_tui.core.ground.programs import program
+
 _LOOK_STEP_S = 0.02
 _PS_TIMEOUT_S = 5.0
+
+
+Process = subprocess.Popen[bytes]
+DEVNULL, PIPE, STDOUT = subprocess.DEVNULL, subprocess.PIPE, subprocess.STDOUT
+TimeoutExpired = subprocess.TimeoutExpired
+Words = Sequence[str | os.PathLike[str]]
+Stream = int | IO[bytes] | None
+
+
+def start(
+    argv: Words,
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: Stream = DEVNULL,
+    stdout: Stream = DEVNULL,
+    stderr: Stream = DEVNULL,
+    own_session: bool = True,
+    keep: Sequence[int] = (),
+) -> Process:
+    """Start a program and return at once.
+
+    Args:
+        cwd: its folder; `programs.NEUTRAL` unless it is meant to work in the current one.
+        own_session: whether ``ctrl+c`` in this terminal and its closing do not reach it; an editor needs the terminal.
+        keep: file descriptors that it inherits.
+
+    Raises:
+        OSError: there is no such program, or it does not start.
+    """
+    words = tuple(os.fspath(word) for word in argv)
+    path = program(words[0], env)
+    if path is None:
+        raise FileNotFoundError(errno.ENOENT, "no such program in an absolute folder of PATH", words[0])
+    return subprocess.Popen(
+        words,
+        executable=path,
+        cwd=cwd,
+        env=None if env is None else dict(env),
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=own_session,
+        pass_fds=tuple(keep),
+    )
 
 
 class Member(Struct, frozen=True):
@@ -195,8 +248,6 @@ def _from_proc(pid: int) -> _Row | None:
 
 def _from_ps(*only: str) -> Iterator[_Row]:
     """Processes from POSIX ``ps``; their sessions from the kernel."""
-    from helix_tui.core.ground.process import PIPE, TimeoutExpired, start  # that module ends programs by this one
-
     words = ("ps", "-o", "pid=,ppid=,stat=", *(("-p", only[0]) if only else ("-A",)))
     try:
         with start(words, stdout=PIPE) as listing:

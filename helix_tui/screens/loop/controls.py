@@ -20,7 +20,7 @@ from helix_tui.core.editing.execute.gate import find_executable
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process_tree as session
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.process import STDOUT, Process, start
+from helix_tui.core.ground.process_tree import STDOUT, Process, start
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.snapshot.snapshot import Snapshot

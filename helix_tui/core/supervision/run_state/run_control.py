@@ -30,7 +30,7 @@ from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process_tree as session
 from helix_tui.core.ground.files import read_bytes, read_end, text_of
-from helix_tui.core.ground.process import STDOUT, Process, start
+from helix_tui.core.ground.process_tree import STDOUT, Process, start
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, now_ns
