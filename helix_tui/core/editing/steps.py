@@ -339,16 +339,24 @@ class PlanBuilder:
 
     Attributes:
         busy: beads with a live worker, by more than a claim.
+        claimed: beads held by a worker or a person not known to be dead.
         refused: why ddx would refuse every change; then nothing is planned.
         notes: warnings to show before the commands run.
     """
 
     def __init__(
-        self, overlay: Overlay, dialect: Dialect, busy: Collection[str] = (), *, refused: Shut | None = None
+        self,
+        overlay: Overlay,
+        dialect: Dialect,
+        busy: Collection[str] = (),
+        *,
+        claimed: Collection[str] = (),
+        refused: Shut | None = None,
     ) -> None:
         self.overlay = overlay
         self.dialect = dialect
         self.busy = busy
+        self.claimed = claimed
         self.refused = refused if refused is not None and refused.bars_changes else None
         self.steps: list[CommandStep] = []
         self.notes: list[str] = []

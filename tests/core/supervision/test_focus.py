@@ -92,6 +92,19 @@ def test_everything_but_the_epic_and_what_it_needs_is_held_back() -> None:
     assert set(queue_of(rows.values()).ready) == {"child", "deep"}
 
 
+def test_a_bead_that_is_worked_on_and_a_review_are_left_alone() -> None:
+    rows = rows_of(
+        row("e", issue_type="epic"),
+        row("child", parent="e"),
+        row("claimed", status="in_progress", owner="w"),
+        row("review", labels=["review-finding", "helix-injected:review-finding"]),
+        row("other"),
+    )
+    writing = PlanBuilder(Overlay(queue_of(rows.values())), AUGUST, claimed={"claimed"})
+    plan_focus(writing, "e")
+    assert held(after(rows, writing.steps)) == {"other"}
+
+
 def test_what_workers_pass_by_is_not_held_back_and_what_they_pick_is() -> None:
     rows = rows_of(
         row("e", issue_type="epic"),

@@ -431,7 +431,13 @@ class Curator:
         self, kind: str, title: str, make: Callable[[PlanBuilder, QueueState], None], queue_state: QueueState
     ) -> Plan:
         dialect = self.dialect(queue_state.queue)
-        writing = PlanBuilder(Overlay(queue_state.queue), dialect, queue_state.busy, refused=queue_state.shut)
+        writing = PlanBuilder(
+            Overlay(queue_state.queue),
+            dialect,
+            queue_state.busy,
+            claimed=queue_state.claimed,
+            refused=queue_state.shut,
+        )
         make(writing, queue_state)
         steps, notes = tuple(writing.steps), tuple(dict.fromkeys(writing.notes))
         return Plan(kind, title, steps, notes=notes, back=plan_back(steps, queue_state.queue, dialect))

@@ -365,9 +365,10 @@ class QueueState(Struct, frozen=True):
             run.bead_id for run in self.runs if run.live and run.bead_id and run.source in ("run-state", "sidecar")
         )
 
-    def alive(self, bead_id: str) -> bool:
-        """Whether a bead is held by a worker that is not known to be dead."""
-        return any(run.bead_id == bead_id and run.verdict != "dead" for run in self.runs)
+    @property
+    def claimed(self) -> frozenset[str]:
+        """Beads held by a worker or a person not known to be dead."""
+        return frozenset(run.bead_id for run in self.runs if run.bead_id and run.verdict != "dead")
 
 
 def readiness_changes(

@@ -150,7 +150,7 @@ def gather_facts(
     inside = tuple(queue.beads) if named is None else named
     beads = [queue.beads[bead_id] for bead_id in inside]
     unfinished = [bead for bead in beads if bead.status not in TERMINAL]
-    left = [bead for bead in unfinished if not governs_alignment(bead) or queue_state.alive(bead.id)]
+    left = [bead for bead in unfinished if not governs_alignment(bead) or bead.id in queue_state.claimed]
     chosen = frozenset(inside)
     ready = tuple(bead_id for bead_id in queue.ready if bead_id in chosen)
     judged = [queue.beads[bead_id] for bead_id in ready[:MAX_JUDGED] if not looks_like_epic(queue.beads[bead_id])]

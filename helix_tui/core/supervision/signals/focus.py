@@ -127,6 +127,7 @@ PRIOR = "helix-focus-prior"
 REACH = "helix-focus-reach"
 """In the epic's row: ``ready`` if only beads that a worker could pick are held back, turn by turn (a loop's focus)."""
 
+
 _PICKABLE = frozenset({"open", "in_progress"})
 
 
@@ -194,7 +195,7 @@ def plan_focus(writing: PlanBuilder, epic: str, *, now_only: bool = False) -> No
         elif overlay.value(bead_id, FOCUS_MARK) != epic:
             release(writing, bead_id, FOCUS_MARK, PRIOR)
     spared = _spared(overlay, kept) if writing.dialect.closes_ineligible else set()
-    for bead_id in _outside(overlay, kept | spared, writing.dialect.rule):
+    for bead_id in _outside(writing, kept | spared):
         # beads that become ready later are held back before their turn
         if now_only and overlay.queue.state(bead_id) not in ("ready", "retry_cooldown"):
             continue
@@ -269,11 +270,12 @@ def _reviews(queue: Queue) -> Iterator[str]:
     return (bead.id for bead in queue.beads.values() if bead.status not in TERMINAL and injected_type(bead) == REVIEW)
 
 
-def _outside(overlay: Overlay, kept: set[str], rule: Rule) -> Iterator[str]:
+def _outside(writing: PlanBuilder, kept: set[str]) -> Iterator[str]:
     """Beads to hold back: open, not needed, not yet held back, pickable by a worker, and not claimed by one.
 
     Ready ones come first, in pick order, so that the focus takes effect as soon as possible.
     """
+    overlay, rule = writing.overlay, writing.dialect.rule
     position = overlay.queue.position
     last = len(position) + 1
     found = []
@@ -281,7 +283,7 @@ def _outside(overlay: Overlay, kept: set[str], rule: Rule) -> Iterator[str]:
         if bead_id in kept or bead.status not in _PICKABLE or bead.superseded_by.strip():
             continue
         # a bead that somebody is working on is held back once it is free
-        if overlay.queue.state(bead_id) in ("running", "claimed"):
+        if bead_id in writing.claimed:
             continue
         if bead_id not in overlay.edits and bead.execution_eligible is False:
             continue  # the record has it: no need to decode the whole row
