@@ -29,7 +29,6 @@ from helix_tui.core.supervision.decide.notifications import (
     sequences,
     terminal_ways,
 )
-from helix_tui.core.supervision.stages.landing import kept_refs
 from helix_tui.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -75,13 +74,12 @@ class ConsoleMonitor:
     def see(self, snapshot: Snapshot) -> None:
         """Take a newer snapshot; one without a readable tracker says nothing about its beads."""
         if snapshot.condition in ("live", "empty"):
-            kept = kept_refs(snapshot.queue, snapshot.attempts)
-            self._monitor.see(_queue_state(snapshot), snapshot.journal, kept)
+            self._monitor.see(_queue_state(snapshot), snapshot.journal, snapshot.attempts)
 
     def look(self, snapshot: Snapshot) -> None:
         """Look at once, in this thread; for a single frame."""
-        kept = kept_refs(snapshot.queue, snapshot.attempts)
-        found = self._monitor.look(_queue_state(snapshot), snapshot.journal, kept)
+        queue_state = _queue_state(snapshot)
+        found = self._monitor.look(queue_state, snapshot.journal, snapshot.attempts)
         self._monitor.concerns = replace(found, minded=())
 
     def acknowledge(self, bead_ids: Iterable[str]) -> None:

@@ -737,7 +737,7 @@ async def test_another_model_is_tried_with_the_harness_of_the_attempts_so_far(
         assert days.sees("land the kept change of k-check?")
         await pilot.press("y")
         await at_rest(pilot)
-    assert tried == [(("k-check",), AgentChoice("claude", "opus"))]
+    assert tried == [(("k-check",), AgentChoice("claude", "opus"), [])]
 
 
 async def test_a_lesson_stands_once_in_its_row_beside_the_title_of_its_bead(days: Console) -> None:

@@ -96,7 +96,7 @@ async def test_the_loop_offers_nothing_that_ddx_would_refuse(
         await pilot.press("L")
         await pilot.pause()
         monkeypatch.setattr(type(app.loop_controls), "start", lambda self: started.append("start"))
-        monkeypatch.setattr(type(app.loop_controls), "run_one", lambda self, bead_id: started.append(bead_id))
+        monkeypatch.setattr(type(app.loop_controls), "run_beads", lambda self, *given: started.append(given))
         assert app.sees("ddx refuses every command (lifecycle_migration_required)")
         await pilot.press("s", "o")
         await pilot.pause()

@@ -143,7 +143,7 @@ def _landing(curator: Curator, queue: Queue, dialect: Dialect, wanted: Iterable[
     opened = [each.bead_id for each in wanted if isinstance(each, SetFields) and each.fields.get("status") == "open"]
     if not (opened and dialect.lands_kept):
         return ()
-    from helix_tui.core.supervision.stages.build import landed_by_opening
+    from helix_tui.core.supervision.signals.kept_changes import landed_by_opening
 
     return landed_by_opening(curator.project, queue, dialect, opened)
 

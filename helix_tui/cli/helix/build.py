@@ -21,7 +21,8 @@ from helix_tui.cli.loading import note_unread
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.stages.build import build_bead, kept_change, select, undone
+from helix_tui.core.supervision.signals.kept_changes import kept_change
+from helix_tui.core.supervision.stages.build import build_bead, let_land, select, undone
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +45,7 @@ def run(call: Call) -> int:
         delegate = delegate_of(call, curator)
         queue_state = curator.look()
         refuse_shut(queue_state, curator.project)
-        bead_id = select(queue_state.queue, call.options.selector)
+        bead_id = select(queue_state.queue, call.options.selector, held=call.options.land_kept)
         if not bead_id:
             raise _no_match(queue_state, call.options.selector)
         words = ("ddx", *delegate.one_bead(bead_id, agent_choice))
@@ -61,6 +62,7 @@ def run(call: Call) -> int:
         note_unheard(call, words, agent_choice)
         for line in () if call.options.quiet else left:
             call.note(f"helix: {line}")
+        let_land(curator, [kept] if kept is not None and kept.verdict.outcome == "refused" else [])
         built = build_bead(curator, delegate, bead_id, agent_choice)
     if call.json:
         call.emit(built.record())

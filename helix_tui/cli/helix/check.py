@@ -20,13 +20,15 @@ from helix_tui.cli.helix.shared import (
 from helix_tui.cli.queue_lines import queue_line
 from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.editing.eligibility_hold import held_back, plan_holds
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.decide.check import Asking, Checker, CheckFailed
 from helix_tui.core.supervision.decide.facts import Facts
 from helix_tui.core.supervision.decide.verdict import NextVerdict
 from helix_tui.core.supervision.signals.drift import DriftWatch
-from helix_tui.core.supervision.signals.focus import EVERYTHING, drifted, plan_drifted, read_scope, stale
+from helix_tui.core.supervision.signals.focus import EVERYTHING, read_scope
+from helix_tui.core.supervision.signals.kept_changes import hold_reasons, refused_changes
 from helix_tui.core.supervision.stages.stage_run import command_of
 from helix_tui.core.supervision.stages.table import STAGES
 
@@ -56,7 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--apply",
         action="store_true",
-        help="keep workers from beads whose parent or document changed, and release those that were reviewed",
+        help="keep workers from beads whose parent or document changed or whose change a review refused, "
+        "and release those that a person decided on",
     )
     add_agent_options(parser)
 
@@ -123,14 +126,16 @@ def _acknowledge(call: Call, curator: Curator) -> None:
 
 
 def _keep_back(call: Call, checker: Checker) -> None:
-    """Update the holds on drifted beads: ``--apply`` sets them, either option releases what was reviewed."""
+    """Update the holds until a person decides: ``--apply`` sets them, either option releases what was decided."""
     curator = checker.curator
     queue_state = curator.look()
-    wanted = stale(checker.drift(queue_state))
+    refused = refused_changes(queue_state.queue, queue_state.dialect, checker.attempts(queue_state))
+    reasons = hold_reasons(checker.drift(queue_state), refused)
     if not call.options.apply:
-        wanted &= set(drifted(queue_state.queue))
-    title = "keep drifted beads from workers" if wanted else "give drifted beads back to workers"
-    done = curator.run_steps("hold", title, lambda writing, _: plan_drifted(writing, wanted))
+        held = held_back(queue_state.queue)
+        reasons = {bead_id: reason for bead_id, reason in reasons.items() if bead_id in held}
+    title = "keep beads from workers" if reasons else "give beads back to workers"
+    done = curator.run_steps("hold", title, lambda writing, _: plan_holds(writing, reasons))
     if done.error is not None:
         raise done.error
     for step in done.plan.steps:

@@ -33,7 +33,6 @@ from helix_tui.core.supervision.decide.need_view import (
     stake,
 )
 from helix_tui.core.supervision.decide.needs import Need, SplitNeeds, read_snoozes
-from helix_tui.core.supervision.stages.landing import kept_refs
 
 MAX_LINES = 8
 """How many needs of one group are printed."""
@@ -68,8 +67,7 @@ class NeedsReader:
         with explained():
             self.state = self.curator.look(self._index)
         self.attempts = self._index.book
-        kept = kept_refs(self.state.queue, self.attempts)
-        found = self._monitor.look(self.state, self.curator.history(), kept)
+        found = self._monitor.look(self.state, self.curator.history(), self.attempts)
         return needs_now(self.curator.project, self.state, self.attempts, found, self.clock())
 
     def document(self, need: Need) -> dict[str, Any]:

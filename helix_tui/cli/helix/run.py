@@ -10,7 +10,7 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -29,6 +29,7 @@ from helix_tui.cli.helix.shared import (
     refuse_shut,
     show_dry_run,
 )
+from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import QueueState
 from helix_tui.core.ground.errors import ReaderGone
@@ -36,6 +37,7 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.decide.check import document_facts, take_status_summary
+from helix_tui.core.supervision.decide.verdict import REFUSED_BY_REVIEW
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
 from helix_tui.core.supervision.loop.work import RunOptions
 from helix_tui.core.supervision.run_state.budget import NO_LIMITS, Budget, Limits, parse_limits
@@ -48,6 +50,7 @@ from helix_tui.core.supervision.run_state.run_control import (
     stop_run,
 )
 from helix_tui.core.supervision.run_state.state import AlreadyRunning, Holder
+from helix_tui.core.supervision.signals.kept_changes import attempts_now, refusal_words
 from helix_tui.core.supervision.stages.delegate import Delegate, environment_options
 from helix_tui.core.supervision.stages.injection import THRESHOLD
 from helix_tui.core.supervision.stages.stage_run import agent_context
@@ -129,14 +132,15 @@ def _run(call: Call) -> int:
         if call.options.dry_run:
             words = ("ddx", *delegate.drain(wanted.agent_choice.builder))
             queue = queue_state.queue
-            note_what_comes_first(call, curator, queue_state)
-            bead = queue.beads[queue.ready[0]] if queue.ready and wanted.context else None
+            held = note_what_comes_first(call, curator, queue_state)
+            ready = [bead_id for bead_id in queue.ready if bead_id not in held]
+            bead = queue.beads[ready[0]] if ready and wanted.context else None
             context = agent_context(curator.project, queue, bead) if bead is not None else ""
             if context and not call.json and bead is not None:
                 call.note(
                     clean_block(f"added to {bead.id} while its agent works, and removed afterwards:\n{context}\n")
                 )
-            return show_dry_run(call, [words], ready=list(queue.ready), context=context)
+            return show_dry_run(call, [words], ready=ready, context=context)
         outcome = supervised(call, curator, delegate, wanted, summary=call.options.summary)
     learned = learn(call, outcome)
     if call.json:
@@ -144,13 +148,22 @@ def _run(call: Call) -> int:
     return outcome.stop.code
 
 
-def note_what_comes_first(call: Call, curator: Curator, queue_state: QueueState) -> None:
-    """Say on stderr what a run would do instead of executing a bead, if the facts decide so."""
-    documents = document_facts(curator, queue_state.queue)
-    verdict = take_status_summary(queue_state, curator.project, documents=documents).verdict
-    if verdict.next_action != "BUILD":
-        why = "; ".join(reason.detail for reason in verdict.reasons)
+def note_what_comes_first(call: Call, curator: Curator, queue_state: QueueState) -> Collection[str]:
+    """Say on stderr which beads a run would keep from workers, and what it would do instead of executing a bead;
+    return those beads.
+    """
+    documents, queue = document_facts(curator, queue_state.queue), queue_state.queue
+    attempts = attempts_now(AttemptIndex.of(curator.project), queue, queue_state.dialect)
+    summary = take_status_summary(queue_state, curator.project, attempts, documents=documents)
+    verdict = summary.verdict
+    for bead_id, attempt in summary.refused.items():
+        words = refusal_words(queue.beads[bead_id], attempt)
+        call.note(f"helix: the run keeps workers from {clean_line(bead_id, 60)}: {words}")
+    others = [reason for reason in verdict.reasons if reason.code != REFUSED_BY_REVIEW]
+    if verdict.next_action != "BUILD" and others:
+        why = "; ".join(reason.detail for reason in others)
         call.note(clean_line(f"helix: {verdict.next_action} comes first: {why}", 600))
+    return summary.refused
 
 
 def learn(call: Call, outcome: RunOutcome) -> dict[str, object]:

@@ -219,8 +219,10 @@ def _recover(call: Call) -> int:
 
 
 def _next(call: Call) -> int:
+    from helix_tui.core.ddx.attempts.index import AttemptIndex
     from helix_tui.core.supervision.decide.needs import asked_of
     from helix_tui.core.supervision.signals.focus import siblings
+    from helix_tui.core.supervision.signals.kept_changes import attempts_now, refusal_words, refused_changes
     from helix_tui.core.supervision.signals.questions import causes
 
     present = load(call)
@@ -228,7 +230,10 @@ def _next(call: Call) -> int:
     ready = present.queue.ready if present.shut is None or present.shut.lists else ()
     first = ready[0] if ready else None
     together = siblings(present.queue, first)[1:] if first else ()
+    attempts = attempts_now(AttemptIndex.of(present.project, first or ""), present.queue, present.dialect)
+    refused = refused_changes(present.queue, present.dialect, attempts)
     waits = causes(present.queue.beads[first], asked_of(present.project)) if first else ()
+    waits += (refusal_words(present.queue.beads[first], refused[first]),) if first in refused else ()
     note_unread(call, present.tracker)
     if call.json:
         title = present.queue.beads[first].title if first else None

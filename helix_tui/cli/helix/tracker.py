@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.helix.shared import curator_of, explained, show_dry_run
 from helix_tui.core.ddx.names import Era
+from helix_tui.core.editing.eligibility_hold import release_refused
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.undo import Unreadable
 
@@ -97,6 +98,8 @@ def run(call: Call) -> int:
             finished = executable.attempt(args, timeout=TIMEOUT_S, cap=MAX_OUTPUT)
         else:
             finished = curator.run_as_written(args, timeout=TIMEOUT_S, cap=MAX_OUTPUT)
+            if not finished.rc and any(word.startswith("--reject-preserved") for word in words):
+                curator.run_steps("hold", "give back to workers", lambda writing, _: release_refused(writing, words[1]))
     sys.stdout.buffer.write(finished.stdout)
     sys.stdout.flush()
     sys.stderr.buffer.write(finished.stderr)

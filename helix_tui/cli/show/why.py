@@ -12,7 +12,7 @@ from helix_tui.cli.queue_lines import run_line, title_of
 from helix_tui.cli.show.queue import reasons, weight_document
 from helix_tui.core.beads.graph import Circle, circle_ahead, circle_of, with_titles
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.record import TERMINAL, Bead, hold_reason
 from helix_tui.core.beads.tracker import describe
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import interpret
@@ -22,6 +22,7 @@ from helix_tui.core.ddx.runs.running import unheard_claim
 from helix_tui.core.ground.text import clean_line, counted, fit
 from helix_tui.core.ground.time import NS, format_age, format_instant
 from helix_tui.core.supervision.decide.needs import asked_of
+from helix_tui.core.supervision.signals.kept_changes import refusal_words, refused_changes
 from helix_tui.core.supervision.signals.questions import causes
 
 _LABEL = 10
@@ -54,6 +55,7 @@ def run(call: Call) -> int:
     # what did its work and left the bead open is no reason of the queue's, but says what to do
     last = next(iter(attempts.of_bead(bead_id)), None) if bead.status not in TERMINAL else None
     last = last if last is not None and last.verdict.outcome in ("landed", "satisfied") else None
+    refused = refused_changes(queue, present.dialect, attempts).get(bead_id)
     note_unread(call, present.tracker)
     if call.json:
         call.emit(
@@ -65,7 +67,7 @@ def run(call: Call) -> int:
                 "state": standing.state,
                 "refused": present.shut.record() if present.shut is not None else None,
                 "reasons": reasons(standing),
-                "causes": causes(bead, asked_of(present.project)),
+                "causes": why_not(present, bead, refused),
                 "position": queue.position.get(bead_id),
                 "unblocks": queue.unblocks(bead_id),
                 "done_by": None if last is None else _attempt_document(last, call.now, queue),
@@ -80,7 +82,7 @@ def run(call: Call) -> int:
             }
         )
     else:
-        for line in explanation(call, present, bead_id, dict(missing), last):
+        for line in explanation(call, present, bead_id, dict(missing), last, refused):
             call.print(line)
     return 0
 
@@ -125,8 +127,19 @@ def _attempt_document(attempt: Attempt, now: int, queue: Queue) -> dict[str, obj
     }
 
 
+def why_not(present: Present, bead: Bead, refused: Attempt | None) -> tuple[str, ...]:
+    """What a person can act on; ``refused``: its attempt whose change a review refused."""
+    held = causes(bead, asked_of(present.project))
+    return held if refused is None or hold_reason(bead) else (*held, refusal_words(bead, refused))
+
+
 def explanation(
-    call: Call, present: Present, bead_id: str, missing: dict[str, LastSeen | None], last: Attempt | None = None
+    call: Call,
+    present: Present,
+    bead_id: str,
+    missing: dict[str, LastSeen | None],
+    last: Attempt | None = None,
+    refused: Attempt | None = None,
 ) -> list[str]:
     """The answer as lines of text."""
     queue, paint = present.queue, call.paint
@@ -147,7 +160,7 @@ def explanation(
     if claimed := unheard_claim(bead, next(iter(runs), None)):
         lines.append(f"{'claim':<{_LABEL}}{claimed}")
     # the reasons: what waits for a person first, then the queue's own
-    held = causes(bead, asked_of(present.project))
+    held = why_not(present, bead, refused)
     for number, cause in enumerate(held):
         lead = f"{'because' if not number else '':<{_LABEL}}"
         lines.append(lead + clean_line(with_titles(cause, queue.beads)))

@@ -106,6 +106,13 @@ FOCUS_ON = "helix-focus"
 FOCUS_MARK = "helix-focus-suppressed"
 """Field naming the epic whose focus holds a bead back."""
 
+HELD = "helix-drift"
+"""Field with the reason to keep workers from a bead until a person decides; drift was the first such reason."""
+
+DRIFTED = "parent or document changed"
+
+REFUSED = "a review refused its change"
+
 INJECTED = "helix-injected:"
 """Prefix of the label of beads that HELIX added; the kind of bead follows."""
 
@@ -233,6 +240,12 @@ class Bead(Struct, frozen=True, gc=False):
         except UnreadableLine:  # nested deeper than this decoder supports
             return {}
         return document if isinstance(document, dict) else {}
+
+
+def hold_reason(bead: Bead) -> str:
+    """Why HELIX keeps workers from a bead until a person decides; else ""."""
+    # most rows have no mark: check the raw bytes without decoding
+    return str(bead.document().get(HELD) or "") if f'"{HELD}"'.encode() in bead.raw else ""
 
 
 class UnreadableLine(HelixError, ValueError):

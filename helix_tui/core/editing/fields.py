@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from helix_tui.core.beads.record import FOCUS_MARK, TERMINAL
+from helix_tui.core.editing.eligibility_hold import release_refused
 from helix_tui.core.editing.operation import Operation
 from helix_tui.core.editing.steps import (
     CLAIM_FIELDS,
@@ -32,6 +33,9 @@ from helix_tui.core.editing.steps import (
 from helix_tui.core.ground.time import NEVER, parse_instant
 
 STEP = 10
+
+ALLOWED = "helix-allowed"
+"""Field naming the attempt whose refused change a person lets a worker land."""
 
 DROPPED = "helix-dropped"
 """Field that names the attempt whose kept change was dropped by a person."""
@@ -469,6 +473,22 @@ class DropChange(Operation, frozen=True, tag="drop"):
         must_exist(writing.overlay, bead_id)
         rejected = option("--reject-preserved", rev) if rev and writing.dialect.lands_kept else ()
         writing.update(bead_id, {DROPPED: self.attempt_id}, flags=rejected)
+        release_refused(writing, bead_id)
+
+
+class AllowLanding(Operation, frozen=True, tag="allow"):
+    """Let a worker land an attempt's kept change although a review refused it."""
+
+    attempt_id: str
+
+    @property
+    def saying(self) -> str:
+        return "let the refused change of {} land"
+
+    def plan(self, writing: PlanBuilder) -> None:
+        must_exist(writing.overlay, self.bead_id)
+        writing.update(self.bead_id, {ALLOWED: self.attempt_id})
+        release_refused(writing, self.bead_id)
 
 
 def _chain(start: str, above: Callable[[str], Any]) -> list[str]:

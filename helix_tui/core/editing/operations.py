@@ -2,6 +2,7 @@
 
 from helix_tui.core.editing.fields import (
     AddDependency,
+    AllowLanding,
     ChangeLabels,
     ClearFields,
     DropChange,
@@ -26,6 +27,7 @@ from helix_tui.core.editing.operation import Operation
 
 __all__ = [
     "AddDependency",
+    "AllowLanding",
     "CancelBead",
     "ChangeLabels",
     "ClaimBead",
@@ -56,6 +58,7 @@ Recorded = (
     | CloseBead
     | CloseWithCommit
     | CreateBead
+    | AllowLanding
     | DropChange
     | ReleaseBead
     | RemoveDependency

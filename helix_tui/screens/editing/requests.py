@@ -7,6 +7,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.editing import operations
+from helix_tui.core.editing.eligibility_hold import held_back, plan_holds
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.operations import Operation
@@ -23,16 +25,14 @@ from helix_tui.core.editing.steps import Conflict, Difference, Overlay, PlanBuil
 from helix_tui.core.editing.undo import NotUndoable, UndoStep, plan_undo
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.signals.focus import (
-    drifted,
-    plan_drifted,
     plan_focus,
     plan_unfocus,
     plan_upkeep,
     read_focus,
 )
+from helix_tui.core.supervision.signals.kept_changes import may_land
 from helix_tui.core.supervision.signals.orphans import Orphan, plan_release, release_title
 from helix_tui.core.supervision.signals.questions import follow_undo
-from helix_tui.core.supervision.stages.build import may_land
 from helix_tui.core.supervision.stages.landing import follow_landing, merge_of
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
 
@@ -258,13 +258,13 @@ def recovery(orphans: Sequence[Orphan]) -> StepsRequest:
     return StepsRequest("unclaim", release_title(orphans), beads, plan_release(orphans), again=True)
 
 
-def drift_hold(bead_ids: Sequence[str]) -> StepsRequest:
-    """The request to hold beads whose parent or document changed, beside those that are held already."""
+def hold_request(reasons: Mapping[str, str]) -> StepsRequest:
+    """The request to keep workers from beads until a person decides, beside those that are held already."""
 
     def make(writing: PlanBuilder, queue_state: QueueState) -> None:
-        plan_drifted(writing, {*drifted(queue_state.queue), *bead_ids})
+        plan_holds(writing, {**held_back(queue_state.queue), **reasons})
 
-    return StepsRequest("hold", f"keep {named(bead_ids)} from workers", tuple(bead_ids), make)
+    return StepsRequest("hold", f"keep {named(sorted(reasons))} from workers", tuple(reasons), make)
 
 
 @dataclass(frozen=True)
@@ -424,18 +424,22 @@ def kept_changes(console: Console, bead_ids: Sequence[str]) -> list[Attempt]:
     ]
 
 
-def carry_through(console: Console, bead_ids: Sequence[str], do: Callable[[], object]) -> None:
-    """Have beads executed; if that would land a kept change, only after confirmation."""
+def carry_through(console: Console, bead_ids: Sequence[str], do: Callable[[Sequence[Attempt]], object]) -> None:
+    """Have beads executed; if that would land a kept change, only after confirmation.
+
+    Args:
+        do: executes them, given the attempts whose refused change the person lets land.
+    """
     kept = kept_changes(console, bead_ids)
     if not kept:
-        do()
+        do(())
         return
     refused = [attempt for attempt in kept if attempt.verdict.outcome == "refused"]
     why = "a review refused it" if refused else "it was kept aside"
     revs = ", ".join(attempt.result_rev[:12] for attempt in (refused or kept)[:3])
     said = f"{revs} may land on the branch as it is, without running an agent; {why}"
     title = f"land the kept change of {clean_line(', '.join(attempt.bead_id for attempt in kept[:3]), 80)}?"
-    choices = [Choice("y", "y", "land it", said, do)]
+    choices = [Choice("y", "y", "land it", said, partial(do, refused))]
     dialect = console.loop_controls.dialect
     if dialect is not None and dialect.lands_kept:
         choices.append(Choice("", "", "attempt afresh", "", str, "drop the kept change first: D in Needs me"))

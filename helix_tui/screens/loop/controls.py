@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from msgspec.structs import replace
 
+from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import Dialect, dialect_or_family
 from helix_tui.core.editing.execute.curator import Curator
@@ -39,7 +40,7 @@ from helix_tui.core.supervision.run_state.run_control import (
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
 from helix_tui.core.supervision.signals.questions import OpenQuestions, UnknownQuestion, decide_escalation
 from helix_tui.core.supervision.signals.responses import DEFAULT, LEVELS, SHORT, Level, level_of
-from helix_tui.core.supervision.stages.build import undone
+from helix_tui.core.supervision.stages.build import let_land, undone
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, chosen, environment_options, logs_folder
 from helix_tui.core.supervision.stages.results import answer_question
 from helix_tui.settings import load_settings
@@ -220,16 +221,17 @@ class LoopControls:
 
         self._do("interrupt", work)
 
-    def run_one(self, bead_id: str) -> None:
-        """Run one chosen bead, in the background."""
-        self.run_beads([bead_id])
+    def run_beads(self, bead_ids: Sequence[str], who: AgentChoice | None, allowed: Sequence[Attempt]) -> None:
+        """Run some beads, one after the other, in the background.
 
-    def run_beads(self, bead_ids: Sequence[str], who: AgentChoice | None = None) -> None:
-        """Run some beads, one after the other, in the background."""
+        Args:
+            allowed: attempts whose change a review refused, and which the person lets land.
+        """
         delegate = Delegate(self._host.snapshot.project, self._ddx)
 
         def work() -> str:
             done = 0
+            let_land(self._curator(), allowed)
             for bead_id in bead_ids:
                 words = delegate.one_bead(bead_id, who or self.who)
                 command = (os.fspath(delegate.ddx.path), *words)

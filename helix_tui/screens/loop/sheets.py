@@ -32,6 +32,7 @@ from helix_tui.core.supervision.decide.verdict import VerdictReason
 from helix_tui.core.supervision.run_state.budget import BudgetSpan, BudgetUse, Limits, first_reached, parse_limits
 from helix_tui.core.supervision.run_state.run_control import StopMeans, ways_to_stop
 from helix_tui.core.supervision.run_state.status import said_lines
+from helix_tui.core.supervision.signals.kept_changes import refusal_words
 from helix_tui.core.supervision.signals.questions import beads_in_question
 from helix_tui.core.supervision.signals.responses import DEFAULT, SHORT, level_of
 from helix_tui.core.supervision.stages.commands import ONE_TEXT, ROWS
@@ -401,7 +402,8 @@ class LoopSheet(ChoiceSheet):
     def _foresee(self) -> None:
         """Estimate, in a thread, what the ready beads would cost; again when they change."""
         snapshot, who = self.console.snapshot, self.loop_controls.who
-        ready = self._counts.for_workers
+        # a run keeps workers from the others first
+        ready = tuple(each for each in self._counts.for_workers if each not in self.status_summary.refused)
         asked = (snapshot.attempts, ready, who)
         if asked != self.forecast.asked:
             self.forecast = StartForecast(asked, ready)
@@ -430,6 +432,9 @@ class LoopSheet(ChoiceSheet):
         agent = " · ".join(filter(None, (who.harness, who.model, who.effort)))
         rows.append(("agent", clean_line(agent, 200) or "ddx chooses (no --agent, HELIX_AGENT or setting)"))
         rows.append(("takes", self._takes(forecast.ready, snapshot)))
+        for bead_id, attempt in self.status_summary.refused.items():
+            if (bead := snapshot.queue.beads.get(bead_id)) is not None:
+                rows.append(("not", f"{_title(bead_id, snapshot)}: {refusal_words(bead, attempt)}"))
         uses = self.status_summary.budget_uses(snapshot.attempts, self.console.now(), of_new_run=True)
         rows += forecast.lines(uses)
         limits = self._budget_words()
@@ -464,7 +469,7 @@ class LoopSheet(ChoiceSheet):
         if unfit := self._why_not_executable():  # it may have changed since the sheet was drawn
             self.console.say(unfit, "warning")
             return
-        carry_through(self.console, [self._bead_id], partial(self.loop_controls.run_one, self._bead_id))
+        carry_through(self.console, [self._bead_id], partial(self.loop_controls.run_beads, [self._bead_id], None))
 
     def write(self, page: Page) -> None:
         """State, actions, log."""

@@ -30,8 +30,8 @@ from helix_tui.core.ground.time import NS
 from helix_tui.core.supervision.decide.need_view import HOUR_S, MORNING, Snoozes, next_morning, set_snoozes
 from helix_tui.core.supervision.decide.needs import Need, Snooze
 from helix_tui.core.supervision.signals.focus import plan_undecided, undecided
+from helix_tui.core.supervision.signals.kept_changes import lands_words, refusal
 from helix_tui.core.supervision.signals.questions import Kept, OpenQuestions, answering, deciding
-from helix_tui.core.supervision.stages.build import lands_words, refusal
 from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.core.supervision.stages.landing import KeptChange, Landing, kept_ref
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet, whom
@@ -154,8 +154,8 @@ def retry_sheet(console: Console, needs: Sequence[Need], attempts: Iterable[Atte
         more = f", then {len(ids) - 1:,} more" if len(ids) > 1 else ""
         return f"{shlex.join(found)}{more}" if found else ""
 
-    def run(*who: AgentChoice) -> Callable[[], None]:
-        return partial(carry_through, console, ids, partial(controls.run_beads, ids, *who))
+    def run(who: AgentChoice | None = None) -> Callable[[], None]:
+        return partial(carry_through, console, ids, partial(controls.run_beads, ids, who))
 
     off = "" if words(None) else "this ddx has no command that executes one bead"
     choices = [Choice("0", "0", "the project's default", words(None), run(), off)]

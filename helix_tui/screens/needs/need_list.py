@@ -4,7 +4,7 @@ below the row under the cursor.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
@@ -15,9 +15,10 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age
 from helix_tui.core.supervision.decide import need_view
+from helix_tui.core.supervision.decide.monitor import Concerns
 from helix_tui.core.supervision.decide.need_view import ActionId, NeedAction, NeedFilter, NeedGroup, Without, stake
 from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.core.supervision.signals.focus import drifted, stale
+from helix_tui.core.supervision.signals.kept_changes import hold_reasons
 from helix_tui.core.supervision.signals.questions import MAX_QUESTION
 from helix_tui.keymap import BY_ID, shown
 from helix_tui.screens.editing.keys import MARKED, PENDING, BeadKeys
@@ -465,14 +466,16 @@ class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
 
     def _without(self, need: Need) -> frozenset[ActionId]:
         """The actions that do not apply to a need at present."""
-        held = need.kind == "drift" and not self.may_be_held(need)
-        return frozenset({"hold"}) if held else need_view.senseless(need, self._attempt(need))
+        senseless = frozenset[ActionId]() if need.kind == "drift" else need_view.senseless(need, self._attempt(need))
+        return senseless if self.may_be_held([need]) else senseless | {"hold"}
 
-    def may_be_held(self, need: Need) -> bool:
-        """Whether a drifted bead is not yet held back from workers."""
-        queue, watch = self.console.snapshot.queue, self.console.monitor
-        drift = watch.concerns.drift if watch is not None else ()
-        return need.bead_id in queue.beads and need.bead_id in stale(drift) - set(drifted(queue))
+    def may_be_held(self, needs: Iterable[Need]) -> dict[str, str]:
+        """The beads of needs that workers should be kept from until a person decides, and are not yet."""
+        beads, watch = self.console.snapshot.queue.beads, self.console.monitor
+        found = watch.concerns if watch is not None else Concerns()
+        reasons = hold_reasons(found.drift, found.status_summary.refused)
+        ids = {need.bead_id for need in needs if need.bead_id in beads and need.bead_id in reasons}
+        return {each: reasons[each] for each in ids if beads[each].execution_eligible is not False}
 
     def _attempt(self, need: Need) -> Attempt | None:
         """The attempt of a need."""

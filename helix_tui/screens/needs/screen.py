@@ -36,7 +36,7 @@ from helix_tui.core.supervision.stages.landing import KeptChange, Landing, kept_
 from helix_tui.keymap import BY_ID, bindings, names, shown
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.editing.forms import editor_words
-from helix_tui.screens.editing.requests import drift_hold, kept_changes, recovery, request_for, upkeep
+from helix_tui.screens.editing.requests import hold_request, kept_changes, recovery, request_for, upkeep
 from helix_tui.screens.external_editor import leave_for, open_first_change
 from helix_tui.screens.needs import actions
 from helix_tui.screens.needs.actions import (
@@ -216,12 +216,12 @@ class NeedsScreen(NeedList):
             self.look_ahead(request_for(wanted))
 
     def action_eligible(self) -> None:
-        """Hold drifted beads back from workers; on other rows as usual."""
-        drift = [need.bead_id for need in self._of_kind("hold") if self.may_be_held(need)]
-        if not drift:
+        """Keep workers from beads that a person must decide on; on other rows as usual."""
+        wanted = self.may_be_held(self._of_kind("hold"))
+        if not wanted:
             super().action_eligible()
         elif self.may_change():
-            self.look_ahead(drift_hold(drift))
+            self.look_ahead(hold_request(wanted))
 
     def _of_kind(self, action: ActionId) -> list[Need]:
         return [need for need in self.chosen() if action in {each.id for each in self._actions(need)}]
@@ -454,10 +454,10 @@ class NeedsScreen(NeedList):
         if drift and not self.console.read_only:
             said = f"acknowledge {counted(len(drift), 'changed bead')}"
             yield "acknowledge all drift", said, partial(self.console.acknowledge, drift)
-            fresh = [need.bead_id for need in self.console.needs if need.kind == "drift" and self.may_be_held(need)]
-            if fresh:
-                request = drift_hold(sorted(fresh))
-                yield "keep drifted beads from workers", request.title, partial(self.look_ahead, request)
+        wanted = self.may_be_held(self.console.needs)
+        if wanted and not self.console.read_only:
+            request = hold_request(wanted)
+            yield "keep beads from workers until you decide", request.title, partial(self.look_ahead, request)
 
 
 def _keys(needs: Iterable[Need]) -> frozenset[str]:

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.ddx.dialect import AUGUST, DdxVerb
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.supervision.stages.build import build_bead, kept_change, landed_by_opening
+from helix_tui.core.supervision.signals.kept_changes import kept_change, landed_by_opening
+from helix_tui.core.supervision.stages.build import build_bead
 from helix_tui.core.supervision.stages.delegate import NOBODY, Delegate
 from tests.core.ddx.attempts.test_attempts import FIRST, Place, event
 from tests.core.supervision.conftest import WorldFactory, make_curator, row

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.claims import ClaimReader
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.execute.curator import Curator
@@ -34,7 +35,7 @@ def monitor(here: World, *, may_write: bool = True) -> BackgroundMonitor:
 
 
 def look(here: World, watch: BackgroundMonitor) -> Concerns:
-    return watch.look(here.curator.look(), here.curator.history())
+    return watch.look(here.curator.look(), here.curator.history(), AttemptBook())
 
 
 @pytest.fixture
@@ -161,7 +162,7 @@ def test_its_thread_tells_what_is_new_and_takes_drift_as_seen(world: WorldFactor
         heard.release()
 
     watch = BackgroundMonitor(here.curator.project, tell, curator=here.again(who="helix"))
-    watch.see(here.curator.look(), here.curator.history())
+    watch.see(here.curator.look(), here.curator.history(), AttemptBook())
     watch.start()
     try:
         assert heard.acquire(timeout=30)

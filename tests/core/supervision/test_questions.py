@@ -10,7 +10,7 @@ import pytest
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.editing.execute.gate import WriteGate, WritesForbidden
-from helix_tui.core.editing.operations import DropChange, SetFields
+from helix_tui.core.editing.operations import AllowLanding, DropChange, Operation, SetFields
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.supervision.decide.needs import asked_of, needs_of
@@ -90,22 +90,25 @@ def test_an_answer_about_a_bead_is_written_into_it(world: WorldFactory) -> None:
     assert questions.open() == ()
 
 
+REV = "c0ffee" + "0" * 34
+
+
 @pytest.mark.parametrize(
-    ("text", "status", "given_up"),
+    ("text", "status", "then"),
     [
-        ("one line is enough", "repair-cycle-exhausted", True),
-        ("do not land it", "repair-cycle-exhausted", True),
-        ("please land it", "repair-cycle-exhausted", False),
-        ("one line is enough", "execution_failed", False),
+        ("one line is enough", "repair-cycle-exhausted", [DropChange("a", "20260820T100000-a", REV)]),
+        ("do not land it", "repair-cycle-exhausted", [DropChange("a", "20260820T100000-a", REV)]),
+        ("please land it", "repair-cycle-exhausted", [AllowLanding("a", "20260820T100000-a")]),
+        ("one line is enough", "execution_failed", []),
     ],
 )
-def test_an_answer_gives_up_what_is_kept_unless_it_says_land(text: str, status: str, given_up: bool) -> None:
-    kept = Attempt("20260820T100000-a", "a", status=status, status_source="event", result_rev="c0ffee" + "0" * 34)
+def test_an_answer_gives_up_what_is_kept_unless_it_says_land(text: str, status: str, then: list[Operation]) -> None:
+    kept = Attempt("20260820T100000-a", "a", status=status, status_source="event", result_rev=REV)
     bead = parse_rows(b'{"id":"a"}').beads["a"]
     decided, *more = answering(bead, text, NOW, {"a": kept}.get)
     assert isinstance(decided, SetFields)
     assert decided.fields["helix-decision"] == text
-    assert more == [DropChange("a", kept.attempt_id, kept.result_rev)] * given_up
+    assert more == then
     event = {"kind": "preserved-result-rejected", "body": f"result_rev={kept.result_rev}"}
     rejected = parse_rows(json.dumps({"id": "a", "events": [event]}).encode()).beads["a"]
     assert len(answering(rejected, text, NOW, {"a": kept}.get)) == 1

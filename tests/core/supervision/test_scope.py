@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helix_tui.core.beads.readiness import classify
+from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.supervision.decide.check import take_status_summary, undecided
 from helix_tui.core.supervision.decide.facts import Facts, gather_facts
@@ -137,4 +138,4 @@ def test_what_governs_an_alignment_holds_up_nobody(world: WorldFactory) -> None:
     assert facts.left == ()
     assert decide(facts).next_action == ""
     assert find_stuck(queue_state.queue) == ()
-    assert take_status_summary(queue_state, made.curator.project).verdict.next_action == "STOP"
+    assert take_status_summary(queue_state, made.curator.project, AttemptBook()).verdict.next_action == "STOP"

@@ -10,13 +10,16 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.documents.source import DocumentChange, Documents, GoverningDocuments
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.ground.errors import HelixError
@@ -40,6 +43,7 @@ from helix_tui.core.supervision.run_state.status import NO_STATE, RunStatus, las
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, read_scope, scope_word
+from helix_tui.core.supervision.signals.kept_changes import attempts_now
 from helix_tui.core.supervision.signals.orphans import Orphan, find_left
 from helix_tui.core.supervision.signals.questions import (
     OpenQuestion,
@@ -52,9 +56,6 @@ from helix_tui.core.supervision.signals.stoppage import Stoppage
 from helix_tui.core.supervision.stages.delegate import NOBODY, AgentAnswer, AgentChoice, Delegate
 from helix_tui.core.supervision.stages.stage_run import StageOutcome, perform
 from helix_tui.core.supervision.stages.table import STAGES
-
-if TYPE_CHECKING:
-    from helix_tui.core.ddx.attempts.book import AttemptBook
 
 Asking = Literal["auto", "never", "always"]
 """When an agent is asked: if the facts do not decide, never, or always."""
@@ -126,6 +127,7 @@ class Checker(Struct):
     Attributes:
         delegate: asks the agent; None: only the facts decide.
         trouble: why what was seen of the beads could not be saved, in one sentence; else "".
+        records: the records of attempts, read again at each look; None until they are needed.
     """
 
     curator: Curator
@@ -134,6 +136,13 @@ class Checker(Struct):
     agent_choice: AgentChoice = NOBODY
     found: DocumentFacts | None = None
     trouble: str = ""
+    records: AttemptIndex | None = None
+
+    def attempts(self, queue_state: QueueState) -> AttemptBook:
+        """The attempts that decide whether a worker would land a refused change."""
+        if self.records is None:
+            self.records = AttemptIndex.of(self.curator.project)
+        return attempts_now(self.records, queue_state.queue, queue_state.dialect)
 
     def facts(
         self, scope: Scope = EVERYTHING, *, queue_state: QueueState | None = None, documents: bool = True
@@ -162,6 +171,7 @@ class Checker(Struct):
             # answered ones too: they show which conflicts between documents are decided
             questions=self.questions.all(),
             stoppage=last_stoppage(project, queue_state.runs, state),
+            attempts=self.attempts(queue_state),
         )
 
     def _documents(self, queue: Queue) -> DocumentFacts:
@@ -314,6 +324,8 @@ class StatusSummary(Struct, frozen=True):
     """A pending request to the loop."""
     stoppage: Stoppage | None = None
     """What stopped the last worker of ddx, if it must be fixed."""
+    refused: Mapping[str, Attempt] = {}
+    """Beads whose change a review refused, and which the next worker would land, each with the attempt."""
     unasked: tuple[DocumentFinding, ...] = ()
     """Conflicts between documents that stop the work and that nobody has been asked about."""
     budget: Budget = NO_BUDGET
@@ -350,6 +362,7 @@ def _facts_of(
     orphans: Iterable[Orphan],
     dead: Iterable[Orphan],
     stoppage: Stoppage | None,
+    attempts: AttemptBook,
     scope: Scope = EVERYTHING,
 ) -> Facts:
     """The facts behind the next action, for `check` and every screen; None leaves the documents out."""
@@ -366,6 +379,7 @@ def _facts_of(
         documents=read.documents if read else None,
         changes=read.changes if read else (),
         tried=still_tried(state.tried, queue_state.queue),
+        attempts=attempts,
         stoppage=stoppage,
         archive=project.archive_file,
     )
@@ -374,6 +388,7 @@ def _facts_of(
 def take_status_summary(
     queue_state: QueueState,
     project: Project,
+    attempts: AttemptBook,
     *,
     drift: Iterable[Drift] = (),
     orphans: Iterable[Orphan] = (),
@@ -397,10 +412,11 @@ def take_status_summary(
         dead=dead,
         questions=every,
         stoppage=stoppage,
+        attempts=attempts,
     )
     verdict = decide(facts)
     found = verdict if verdict.decided else undecided(verdict)
     # a run's state includes its command line (--budget), which is in no settings file
     held = budget_of(status.state.budget) if status.condition == "active" else NO_BUDGET
     budget = held or budget_in_force(project, default=default_budget)
-    return StatusSummary(found, status, read_request(project), stoppage, facts.unasked, budget)
+    return StatusSummary(found, status, read_request(project), stoppage, facts.refused, facts.unasked, budget)

@@ -17,6 +17,8 @@ from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Archived, find_archived, only_archived, read_archive
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.dialect import Shut, dialect_or_family
 from helix_tui.core.ddx.documents.source import DocumentChange, Documents, GoverningDocuments
 from helix_tui.core.ddx.runs.running import Run
@@ -26,9 +28,12 @@ from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, is_empty_epic, is_finished_epic, named_beads
+from helix_tui.core.supervision.signals.kept_changes import refused_changes
 from helix_tui.core.supervision.signals.orphans import Orphan, governs_alignment, stalled
 from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, beads_in_question, still_asked
 from helix_tui.core.supervision.signals.stoppage import Stoppage
+
+NONE_TRIED = AttemptBook()
 
 MAX_JUDGED = 200
 """Maximum ready beads whose acceptance and authority are checked: more than a worker does in a day."""
@@ -80,6 +85,8 @@ class Facts(Struct, frozen=True):
     """Documents that changed since beads under them were written, or others were reviewed against them."""
     tried: tuple[Tried, ...] = ()
     """Beads that the last run attempted and left open."""
+    refused: Mapping[str, Attempt] = {}
+    """Beads whose change a review refused, and which the next worker would land, each with the attempt."""
     archived: Mapping[str, Archived] = {}
     """Beads of the archive that others wait on."""
     stoppage: Stoppage | None = None
@@ -141,6 +148,7 @@ def gather_facts(
     documents: Documents | None = None,
     changes: Iterable[DocumentChange] = (),
     tried: Iterable[Tried] = (),
+    attempts: AttemptBook = NONE_TRIED,
     stoppage: Stoppage | None = None,
     archive: Path | None = None,
 ) -> Facts:
@@ -167,6 +175,7 @@ def gather_facts(
     asked = still_asked(every, queue.beads)
     away = only_archived(read_archive(archive), queue.beads) if archive else {}
     counts = count_queue(queue, beads_in_question(asked), among=None if named is None else chosen, archive=away)
+    refused = refused_changes(queue, queue_state.dialect, attempts)
     # not `answered`, which is also true if the cause went away: such a conflict may come back
     decided = {question.key for question in every if question.answered_at}
     return Facts(
@@ -199,6 +208,7 @@ def gather_facts(
         documents=documents,
         changes=tuple(_inside(changes, chosen, whole=named is None)),
         tried=tuple(each for each in tried if each.bead_id in chosen),
+        refused={bead_id: each for bead_id, each in refused.items() if bead_id in chosen},
         health=_health(queue, beads, unfinished, counts, cooling),
         shut=queue_state.shut,
         drain=" ".join(("ddx", *dialect_or_family(queue_state.dialect, queue).drain)),

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from helix_tui.core.beads.record import DRIFTED
 from helix_tui.core.beads.tracker import Archived, find_archived
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import dialect_or_family
 from helix_tui.core.ddx.documents.source import GoverningDocuments
+from helix_tui.core.editing.eligibility_hold import held_back, plan_holds
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.editing.execute.gate import GateBusy, WriteGate, WritesForbidden
 from helix_tui.core.editing.journal import JournalHistory
@@ -43,14 +45,13 @@ from helix_tui.core.supervision.run_state.budget import NO_BUDGET, Budget
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import (
     Focus,
-    drifted,
-    plan_drifted,
     plan_upkeep,
     read_focus,
     stale,
 )
 from helix_tui.core.supervision.signals.orphans import Orphan, find_left
 from helix_tui.core.supervision.signals.questions import read_questions, still_tried
+from helix_tui.core.supervision.stages.landing import kept_refs
 
 if TYPE_CHECKING:
     from helix_tui.core.memory.reports import Proposal
@@ -87,9 +88,8 @@ MAX_AUTO_UPDATES = 20
 """Maximum new beads for which the focus is updated automatically; a person looks at more first."""
 
 
-News = tuple[QueueState, JournalHistory, Mapping[str, str]]
-"""A state of the queue, the journal, and the kept changes."""
-NONE_KEPT: Mapping[str, str] = {}
+News = tuple[QueueState, JournalHistory, AttemptBook]
+"""What a look is made of."""
 
 
 class Concerns(Struct, frozen=True):
@@ -213,10 +213,10 @@ class BackgroundMonitor:
             self._stopped = True
             self._wake.notify_all()
 
-    def see(self, queue_state: QueueState, history: JournalHistory, kept: Mapping[str, str] = NONE_KEPT) -> None:
-        """Pass a newer state to the monitor, with the kept changes (`landing.kept_refs`)."""
+    def see(self, queue_state: QueueState, history: JournalHistory, attempts: AttemptBook) -> None:
+        """Pass a newer state to the monitor."""
         with self._wake:
-            self._news = (queue_state, history, kept)
+            self._news = (queue_state, history, attempts)
             self._wake.notify_all()
 
     def acknowledge(self, ids: Iterable[str]) -> None:
@@ -225,7 +225,7 @@ class BackgroundMonitor:
             self._seen_by_person += ids
             self._wake.notify_all()
 
-    def look(self, queue_state: QueueState, history: JournalHistory, kept: Mapping[str, str] = NONE_KEPT) -> Concerns:
+    def look(self, queue_state: QueueState, history: JournalHistory, attempts: AttemptBook) -> Concerns:
         """Find everything in a state at the current time; record new beads, and update the focus of a few."""
         trouble = ""
         try:
@@ -248,6 +248,7 @@ class BackgroundMonitor:
         status_summary = take_status_summary(
             queue_state,
             self.project,
+            attempts,
             drift=drift,
             orphans=left.orphans,
             dead=left.honoured,
@@ -268,7 +269,7 @@ class BackgroundMonitor:
             status_summary,
             self._lessons.read(),
             read_snoozes(self.project),
-            self._merges.look(kept),
+            self._merges.look(kept_refs(queue_state.queue, attempts)),
         )
 
     def refresh(self) -> Concerns:
@@ -296,10 +297,12 @@ class BackgroundMonitor:
         """Record the current state of these beads as seen; return why that failed, or ""."""
         try:
             self._patient.acknowledge(queue_state.queue.beads, history, ids)
-            if self._curator is not None and set(ids) & set(drifted(queue_state.queue)):
-                left = stale(self._patient.check(queue_state.queue.beads, history)) & set(drifted(queue_state.queue))
+            held = held_back(queue_state.queue)
+            if self._curator is not None and not held.keys().isdisjoint(ids):
+                drift = stale(self._patient.check(queue_state.queue.beads, history))
+                left = {each: reason for each, reason in held.items() if each in drift or reason != DRIFTED}
                 done = self._curator.run_steps(
-                    "hold", "give drifted beads back to workers", lambda writing, _: plan_drifted(writing, left)
+                    "hold", "give drifted beads back to workers", lambda writing, _: plan_holds(writing, left)
                 )
                 return done.error.message if done.error is not None else ""
         except (GateBusy, WritesForbidden) as error:
@@ -364,9 +367,9 @@ def _same(news: News, seen: News | None) -> bool:
     """Whether all inputs of a look are the same."""
     if seen is None:
         return False
-    (queue_state, history, kept), (old, old_history, old_kept) = news, seen
-    same_rows = queue_state.queue is old.queue and queue_state.runs is old.runs
-    return same_rows and history is old_history and kept == old_kept
+    (queue_state, *others), (old, *old_others) = news, seen
+    same = (each is before for each, before in zip(others, old_others, strict=True))
+    return queue_state.queue is old.queue and queue_state.runs is old.runs and all(same)
 
 
 def _unminded(queue_state: QueueState, focus: Focus) -> tuple[str, ...]:

@@ -353,6 +353,7 @@ _DROP = NeedAction("reject", "drop", "leaves the kept change at its ref; the nex
 _RESOLVE = NeedAction(
     "resolve", "resolve in $EDITOR", "opens the conflicts in your editor, then previews the merge and the closing"
 )
+_HOLD = NeedAction("hold", "keep workers off", "no worker picks the bead until you decide", "helix-tui check --apply")
 _HOLD_BACK = NeedAction("reject", "make not eligible", "no worker picks the bead", "helix-tui eligible ID off")
 _UNBLOCK = NeedAction("accept", "reopen", "counts the review as resolved, so that workers may pick the bead")
 _INTERRUPT = NeedAction("loop", "stop worker", "opens the loop controls, with what can end this worker")
@@ -376,10 +377,7 @@ ACTIONS: dict[str, tuple[NeedAction, ...]] = {
     "dead_run": (_RELEASE, _RETRY),
     "orphaned_claim": (_RELEASE, _RETRY),
     "silent_run": (_INTERRUPT,),
-    "drift": (
-        NeedAction("accept", "acknowledge", "accepts the change; workers may pick the bead"),
-        NeedAction("hold", "keep workers off", "no worker picks the bead until the change is acknowledged"),
-    ),
+    "drift": (NeedAction("accept", "acknowledge", "accepts the change; workers may pick the bead"), _HOLD),
     "tried": (_RETRY, _HOLD_BACK),
     "focus": (NeedAction("accept", "keep the focus", "updates the focus on these beads"),),
     "proposed": (
@@ -402,7 +400,7 @@ ACTIONS: dict[str, tuple[NeedAction, ...]] = {
     ),
     "merge_conflict": (_RESOLVE, _LAND, _RETRY, _DROP),
     "failing_check": (_RETRY, _RESOLVE, _LAND, _DROP),
-    "refused": (_RETRY, _DROP, _RESOLVE, _LAND),
+    "refused": (_RETRY, _DROP, _RESOLVE, _LAND, _HOLD),
     "landed_faulted": (
         NeedAction("accept", "close", "leaves the change on the branch and closes the bead", "helix-tui close ID"),
         _RETRY,

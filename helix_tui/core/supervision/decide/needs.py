@@ -21,20 +21,20 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.graph import circles
 from helix_tui.core.beads.readiness import OPENED_BY_A_PERSON, PROPOSED, Queue
-from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.record import TERMINAL, Bead, hold_reason
 from helix_tui.core.beads.tracker import Archived, Tracker
 from helix_tui.core.ddx.attempts.book import AttemptBook
-from helix_tui.core.ddx.attempts.from_events import accepted_at, found_fault, was_rejected
+from helix_tui.core.ddx.attempts.from_events import found_fault, was_rejected
 from helix_tui.core.ddx.files import text
 from helix_tui.core.ddx.names import About, status_of
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.core.editing.fields import DROPPED
 from helix_tui.core.ground.files import is_file, read_bytes
 from helix_tui.core.ground.merge_trial import TriedMerge
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, parse_instant
 from helix_tui.core.supervision.decide.need_kinds import DECISIONS, KINDS, OF_ITS_ATTEMPT, STALE_CLAIMS
+from helix_tui.core.supervision.signals.kept_changes import decided_by_a_person
 from helix_tui.core.supervision.signals.orphans import governs_alignment, stalled
 from helix_tui.core.supervision.signals.questions import escalated, still_asked
 from helix_tui.core.supervision.signals.responses import response_to
@@ -402,13 +402,7 @@ def _unlanded(queue: Queue, attempts: AttemptBook, *, lands: bool) -> Iterable[_
             continue
         if latest.faulted and state == "not_eligible":
             continue
-        # a person was asked about it already: the bead was parked after the attempt, and accepted since
-        if accepted_at(bead) > latest.counted_at:
-            continue
-        # a person dropped exactly this change; a later attempt's change waits again
-        if DROPPED.encode() in bead.raw and text(bead.document(), DROPPED) == latest.attempt_id:
-            continue
-        if not governs_alignment(bead):
+        if not decided_by_a_person(bead, latest) and not governs_alignment(bead):
             yield _kept_kind(latest), bead_id, _where_kept(latest, bead, lands=lands)
 
 
@@ -447,6 +441,8 @@ def _where_kept(attempt: Attempt, bead: Bead, *, lands: bool) -> str:
         parts.append(f"look at {ref}")
     if was_rejected(bead, attempt.result_rev):
         parts.append("ddx was told not to land it: the next attempt starts over")
+    elif hold_reason(bead):
+        parts.append("workers are kept from it until you decide")
     elif lands and not attempt.landed:
         parts.append("the next worker may land it as it is, unless it is dropped")
     return clean_line("; ".join([*parts, f"attempt {attempt.attempt_id}"]), 600)

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
-from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.record import DRIFTED, TERMINAL, Bead, hold_reason
 from helix_tui.core.beads.tracker import Archived, find_archived
 from helix_tui.core.ddx.attempts.attempt import Attempt, Sums, count_outcomes, format_sum, sum_calls
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
@@ -29,7 +29,7 @@ from helix_tui.core.ground.time import NS, format_age, format_instant, parse_ins
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.focus import is_empty_epic, is_finished_epic
 from helix_tui.core.supervision.signals.orphans import Orphan, governs_alignment
-from helix_tui.core.supervision.signals.questions import DRIFTED, OpenQuestion, Tried, causes, still_asked
+from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, causes, still_asked
 from helix_tui.core.supervision.signals.stoppage import Stoppage
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def report_lines(stuck: Iterable[Stuck]) -> list[str]:
 
 def _held_for_drift(queue: Queue, bead: Bead) -> bool:
     """Whether HELIX keeps a drifted bead from workers, and nothing else holds it."""
-    return queue.state(bead.id) == "not_eligible" and f'"{DRIFTED}"'.encode() in bead.raw and len(causes(bead)) == 1
+    return queue.state(bead.id) == "not_eligible" and hold_reason(bead) == DRIFTED and len(causes(bead)) == 1
 
 
 def _by_state(queue: Queue, bead: Bead) -> Stuck | None:

@@ -20,6 +20,7 @@ from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.decide.facts import Facts
 from helix_tui.core.supervision.signals.drift import STALE
 from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, scope_word
+from helix_tui.core.supervision.signals.kept_changes import refusal_words
 from helix_tui.core.supervision.signals.questions import OpenQuestion
 
 MAX_CHANGES = 5
@@ -82,7 +83,7 @@ class NextVerdict(Struct, frozen=True):
 def decide(facts: Facts) -> NextVerdict:
     """The answer from the facts; ``next_action`` is empty if they do not decide."""
     # the order of docs/formats/helix.md §2: what overrides every later answer comes first
-    rules = (_refused, _unread, _blocked_by_a_person, _stale, _stopped, _ready)
+    rules = (_refused, _unread, _blocked_by_a_person, _stale, _refused_by_review, _stopped, _ready)
     found = next((verdict for rule in rules if (verdict := rule(facts))), None) or _unready(facts)
     return NextVerdict(
         found.next_action,
@@ -170,6 +171,27 @@ def _stale(facts: Facts) -> NextVerdict | None:
     )
 
 
+def _refused_by_review(facts: Facts) -> NextVerdict | None:
+    """A bead is ready whose change a review refused: the next worker would land that change."""
+    if not any(bead_id in facts.refused for bead_id in facts.ready):
+        return None
+    return NextVerdict("GUIDANCE", tuple(_refusals(facts)), "helix-tui needs", would_change_if=_DECIDES_ON_CHANGE)
+
+
+_DECIDES_ON_CHANGE = (
+    "a person lands, drops or retries these changes; helix-tui check --apply keeps workers from the beads until then"
+)
+
+
+REFUSED_BY_REVIEW = "refused_by_review"
+
+
+def _refusals(facts: Facts) -> Iterable[VerdictReason]:
+    for bead_id, attempt in facts.refused.items():
+        words = refusal_words(facts.queue.beads[bead_id], attempt)
+        yield VerdictReason(REFUSED_BY_REVIEW, words, (bead_id,))
+
+
 def _stopped(facts: Facts) -> NextVerdict | None:
     """Something is ready, but the cause that stopped the last worker would stop the next one too."""
     stoppage = facts.stoppage
@@ -239,6 +261,8 @@ def _unready(facts: Facts) -> NextVerdict:
             ids = " ".join(called(each.bead_id) for each in facts.dead)
             ends = f"ddx gives them out again, or a person releases them: helix-tui stuck --recover {ids}"
         return NextVerdict("WAIT", tuple(waits), would_change_if=ends)
+    if facts.refused:
+        return NextVerdict("GUIDANCE", tuple(_refusals(facts)), "helix-tui needs", _DECIDES_ON_CHANGE)
     person = _in_states(facts, ("proposed", "preserved_review_blocked", "unknown_status"))
     if person:
         return NextVerdict("GUIDANCE", tuple(person), "helix-tui stuck", would_change_if="a person decides on them")
@@ -339,6 +363,7 @@ def _notes(facts: Facts) -> Iterable[VerdictReason]:
     yield from (VerdictReason("orphan", str(orphan), (orphan.bead_id,)) for orphan in facts.orphans)
     for run in facts.stalls:
         yield VerdictReason("stall", f"{called(run.bead_id or '')}: {run.why}", (run.bead_id or "",))
+    yield from _refusals(facts)
     yield from (VerdictReason("drift", f"{each}: {each.meaning}", (each.bead_id,)) for each in facts.drift)
     yield from _changed_documents(facts.changes)
     for bead_id in dict.fromkeys(bead_id for bead_id, _ in facts.never_met):

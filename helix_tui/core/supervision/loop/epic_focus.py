@@ -12,6 +12,7 @@ from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing import operations
+from helix_tui.core.editing.eligibility_hold import held_back, plan_holds
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.editing.journal import PASSING
 from helix_tui.core.editing.lifecycle import HOLDING_LABELS
@@ -22,10 +23,8 @@ from helix_tui.core.supervision.loop.work import LoopWork
 from helix_tui.core.supervision.signals.focus import (
     FOR_DECISION,
     descendants,
-    drifted,
     is_finished_epic,
     needed,
-    plan_drifted,
     plan_focus,
     plan_undecided,
     plan_unfocus,
@@ -179,18 +178,22 @@ class Curating:
         title = f"skip {named(kept)}" if kept else "release what this run skipped"
         self.work.change_steps(PASSING, title, lambda writing, _: plan_undecided(writing, kept), free=True)
 
-    def keep_drifted(self, queue: Queue, stale: set[str]) -> bool:
-        """Keep workers from exactly the beads whose parent or document changed, until acknowledged; return whether the
-        queue changed.
+    def keep_held(self, queue: Queue, reasons: Mapping[str, str]) -> bool:
+        """Keep workers from exactly these beads, each for its reason, until a person decides; return whether the queue
+        changed.
         """
-        have = set(drifted(queue))
-        fresh = {bead_id for bead_id in stale - have if bead_id in queue.beads}
-        if not fresh and have <= stale:
+        fresh = {
+            bead_id: reason
+            for bead_id, reason in reasons.items()
+            if bead_id in queue.beads and queue.beads[bead_id].execution_eligible is not False
+        }
+        if not fresh and held_back(queue).keys() <= reasons.keys():
             return False
-        title = f"keep {named(sorted(fresh))} from workers" if fresh else "release what drifted and was reviewed"
-        done = self.work.change_steps("hold", title, lambda writing, _: plan_drifted(writing, stale), free=not fresh)
-        if done.entry is not None and fresh:
-            self.work.teller.always(f"keeping workers from {named(sorted(fresh))}: parent or document changed")
+        title = f"keep {named(sorted(fresh))} from workers" if fresh else "release what a person decided on"
+        done = self.work.change_steps("hold", title, lambda writing, _: plan_holds(writing, reasons), free=not fresh)
+        for reason in dict.fromkeys(fresh.values()) if done.entry is not None else ():
+            ids = sorted(bead_id for bead_id, why in fresh.items() if why == reason)
+            self.work.teller.always(f"keeping workers from {named(ids)}: {reason}")
         return done.entry is not None
 
     def _choose(self, queue_state: QueueState) -> None:

@@ -26,6 +26,7 @@ from helix_tui.core.ground.process_tree import born_at
 from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import clock_time, format_instant
 from helix_tui.core.ground.writes import remove, replace_file
+from helix_tui.core.supervision.decide.facts import Facts
 from helix_tui.core.supervision.decide.stuck import find_stuck, report_lines
 from helix_tui.core.supervision.decide.verdict import NextVerdict, decide
 from helix_tui.core.supervision.loop.booking import Booking, TrackerCommit, take_over
@@ -34,7 +35,8 @@ from helix_tui.core.supervision.loop.passes import Passes, drifted_in, settle_do
 from helix_tui.core.supervision.loop.work import LoopWork, Retry, Stop, Stopped, failure_class, stop_of
 from helix_tui.core.supervision.run_state.run_control import request
 from helix_tui.core.supervision.run_state.status import MAX_LOG_CHARS
-from helix_tui.core.supervision.signals.focus import stale, undecided
+from helix_tui.core.supervision.signals.focus import undecided
+from helix_tui.core.supervision.signals.kept_changes import hold_reasons
 from helix_tui.core.supervision.signals.orphans import find_left
 from helix_tui.core.supervision.signals.questions import Tried, bead_fingerprint
 from helix_tui.core.supervision.signals.stoppage import find_stoppage
@@ -197,19 +199,28 @@ class Loop:
 
     def _forced(self, queue_state: QueueState) -> NextVerdict | None:
         """An answer that the facts force although something is ready: drift, or a question that stops everything. Beads
-        whose parent or document changed are kept from workers first; if a polish pass left them so, the others
-        continue.
+        whose parent or document changed, or whose change a review refused, are kept from workers first; if a polish
+        pass left them so, the others continue.
+
+        Raises:
+            Retry: beads were held back or released, so the queue changed.
+        """
+        facts = self._hold_for_person(queue_state)
+        verdict = decide(facts)
+        stops = any(question.stops for question in facts.questions)
+        fresh = drifted_in(verdict) - self.passes.unsettled if verdict.next_action == "POLISH" else ()
+        return verdict if stops or fresh else None
+
+    def _hold_for_person(self, queue_state: QueueState) -> Facts:
+        """Keep workers from the beads that a person must decide on, and release the others; return the facts.
 
         Raises:
             Retry: beads were held back or released, so the queue changed.
         """
         facts = self.work.checker.facts(queue_state=queue_state, documents=False)
-        if self.curating.keep_drifted(queue_state.queue, stale(facts.drift)):
+        if self.curating.keep_held(queue_state.queue, hold_reasons(facts.drift, facts.refused)):
             raise Retry
-        verdict = decide(facts)
-        stops = any(question.stops for question in facts.questions)
-        fresh = drifted_in(verdict) - self.passes.unsettled if verdict.next_action == "POLISH" else ()
-        return verdict if stops or fresh else None
+        return facts
 
     def _turn(self, queue_state: QueueState) -> None:
         """Let ddx execute one bead of its choice, and book the result."""
@@ -490,6 +501,7 @@ class Loop:
         if not stop.code:
             stop = self._without_fault(stop, self.curating.review_closed)
         stop = self._without_fault(stop, self.curating.end)
+        stop = self._without_fault(stop, self._keep_refused)
         # after everything above, which writes to the tracker
         uncommitted = self._tracker.end(work.state.run_id)
         blockers: list[str] = []
@@ -527,6 +539,11 @@ class Loop:
         for line in (*blockers, *filter(None, [uncommitted])):
             tell(line)
         return stop
+
+    def _keep_refused(self) -> None:
+        """Keep workers from refused changes that the run itself held back until now; at low autonomy after approval."""
+        if self.work.options.autonomy != "low":
+            self._hold_for_person(self.work.look())
 
     def _without_fault(self, stop: Stop, do: Callable[[], None]) -> Stop:
         """Do something at the end; if that fails too, the first stop reason is kept."""

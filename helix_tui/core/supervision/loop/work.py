@@ -109,7 +109,6 @@ class LoopWork(Struct):
     """Beads that the run skips because their governing document does not exist, and its name."""
     executed: set[str] = field(default_factory=set)
     """Beads that ddx executed in this run."""
-    _records: AttemptIndex | None = None
 
     @property
     def now(self) -> str:
@@ -231,10 +230,9 @@ class LoopWork(Struct):
 
     def _current_records(self) -> AttemptIndex:
         """Every attempt of the project."""
-        if self._records is None:
-            self._records = AttemptIndex.of(self.project)
-        self.look(self._records)
-        return self._records
+        records = self.checker.records = self.checker.records or AttemptIndex.of(self.project)
+        self.look(records)
+        return records
 
     def budget_uses(self) -> tuple[BudgetUse, ...]:
         """The use of the current budget, by this run and by everyone today; its file may have changed."""

@@ -19,52 +19,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from msgspec import Struct, field
 
 from helix_tui.core.beads.readiness import Queue, Rule, looks_like_epic
 from helix_tui.core.beads.record import FOCUS_MARK, FOCUS_ON, TERMINAL, Bead
+from helix_tui.core.editing.eligibility_hold import hold, release
 from helix_tui.core.editing.fields import must_live
-from helix_tui.core.editing.steps import OperationRefused, Overlay, PlanBuilder, called, stored
+from helix_tui.core.editing.steps import OperationRefused, Overlay, PlanBuilder, called
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.signals.drift import STALE, Drift
 from helix_tui.core.supervision.signals.orphans import REVIEW, injected_type
-from helix_tui.core.supervision.signals.questions import DRIFTED, UNDECIDED
+from helix_tui.core.supervision.signals.questions import UNDECIDED
 
 UNDECIDED_PRIOR = "helix-held-prior"
 """Field with the earlier ``execution-eligible``: ``absent``, true, or ``=`` and a text."""
 
 
 FOR_DECISION = "a decision"
-
-
-def hold(writing: PlanBuilder, bead_id: str, mark: str, why: str, prior_key: str) -> None:
-    """Keep workers from a bead, with a mark and the earlier value."""
-    value = writing.overlay.value(bead_id, "execution-eligible")
-    prior: Any
-    if value is None or value is True:
-        prior = "absent" if value is None else True
-    elif isinstance(value, str):
-        prior = f"={value}"
-    else:
-        writing.notes.append(
-            f"{called(bead_id)} is left alone: its execution-eligible is neither a boolean nor a string"
-        )
-        return
-    writing.update(bead_id, {"execution-eligible": False, mark: why, prior_key: prior})
-
-
-def release(writing: PlanBuilder, bead_id: str, mark: str, prior_key: str) -> None:
-    """Restore a bead's earlier value, unless it was changed since; then only remove the marks."""
-    overlay = writing.overlay
-    fields: dict[str, Any] = {mark: None, prior_key: None}
-    if overlay.value(bead_id, "execution-eligible") is False:
-        prior = overlay.value(bead_id, prior_key)
-        text = prior[1:] if isinstance(prior, str) and prior.startswith("=") else ""
-        # ddx would turn the text into a boolean false: workers picked the bead before, and do again without the field
-        fields["execution-eligible"] = prior is True or stored("execution-eligible", text, writing.dialect) or None
-    writing.update(bead_id, fields)
 
 
 def undecided(queue: Queue) -> tuple[str, ...]:
@@ -93,27 +65,6 @@ def plan_undecided(writing: PlanBuilder, wanted: Iterable[str] | Mapping[str, st
 
 def _eligible(overlay: Overlay, bead_id: str) -> bool:
     return overlay.value(bead_id, "execution-eligible") is not False
-
-
-DRIFTED_PRIOR = "helix-drift-prior"
-"""Field with ``execution-eligible`` before the drift: ``absent``, true, or ``=`` and a text."""
-
-
-def drifted(queue: Queue) -> tuple[str, ...]:
-    """Beads that are kept from workers because their parent or governing document changed."""
-    mark = f'"{DRIFTED}"'.encode()
-    return tuple(bead_id for bead_id, bead in queue.beads.items() if mark in bead.raw)
-
-
-def plan_drifted(writing: PlanBuilder, wanted: Iterable[str]) -> None:
-    """Hold back exactly these for their drift (CONTRACT-001); restore the others."""
-    overlay, keep = writing.overlay, set(wanted)
-    have = set(drifted(overlay.queue))
-    for bead_id in sorted(have - keep):
-        release(writing, bead_id, DRIFTED, DRIFTED_PRIOR)
-    for bead_id in sorted(keep - have):
-        if bead_id in overlay and _eligible(overlay, bead_id):
-            hold(writing, bead_id, DRIFTED, "parent or document changed", DRIFTED_PRIOR)
 
 
 def stale(drift: Iterable[Drift]) -> set[str]:

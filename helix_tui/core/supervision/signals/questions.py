@@ -19,7 +19,16 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.beads.record import FOCUS_MARK, FOCUS_ON, TERMINAL, Bead
+from helix_tui.core.beads.record import (
+    DRIFTED,
+    FOCUS_MARK,
+    FOCUS_ON,
+    HELD,
+    REFUSED,
+    TERMINAL,
+    Bead,
+    hold_reason,
+)
 from helix_tui.core.ddx.names import WORKER_PREFIX
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import below, read_bytes
@@ -43,8 +52,11 @@ REVIEW_FIRST = f"{WAITS}the review of the work before it"
 open.
 """
 
-DRIFTED = "helix-drift"
-"""Field that keeps workers from a bead whose parent or governing document changed since it was written."""
+_UNTIL_DECIDED = {
+    DRIFTED: "its parent or document changed: polish it, or accept that (helix-tui check --acknowledge)",
+    REFUSED: "a review refused its change: land it, drop it or attempt it afresh (helix-tui needs)",
+}
+"""Reason of a hold to what ends it."""
 
 _ESCALATIONS = frozenset({"kind:escalation", "kind:speculative"})
 
@@ -81,8 +93,8 @@ def causes(bead: Bead, questions: Iterable[Asked] = ()) -> tuple[str, ...]:
         found.append(clean_line(held, 200))
     elif not found and held is not None:
         found.append("waits for your decision on its last attempt")
-    if f'"{DRIFTED}"'.encode() in bead.raw:
-        found.append("its parent or document changed: polish it, or accept that (helix-tui check --acknowledge)")
+    if reason := hold_reason(bead):
+        found.append(_UNTIL_DECIDED.get(reason, reason))
     if bead.focus_epic:
         found.append(f"held back by the focus on {bead.focus_epic}")
     if _ESCALATIONS & set(bead.labels):
@@ -474,9 +486,12 @@ def answering(bead: Bead, text: str, now: int, kept: Kept) -> list[Operation]:
     from helix_tui.core.editing import operations
 
     requested, made = [decision(bead, text, now)], kept(bead.id)
-    if made is None or not made.preserved or _LANDING.match(text.strip()):
+    if made is None or not made.preserved or was_rejected(bead, made.result_rev):
         return requested
-    if made.result_rev and not was_rejected(bead, made.result_rev):
+    if _LANDING.match(text.strip()):
+        refused = made.verdict.outcome == "refused"
+        return [*requested, operations.AllowLanding(bead.id, made.attempt_id)] if refused else requested
+    if made.result_rev:
         requested.append(operations.DropChange(bead.id, made.attempt_id, made.result_rev))
     return requested
 
@@ -536,7 +551,7 @@ def bead_fingerprint(bead: Bead) -> str:
 def work_fields(bead: Bead) -> dict[str, Any]:
     """A record without the fields that workers, a focus or a run write in passing."""
     row = bead.document()
-    held = FOCUS_MARK in row or UNDECIDED in row or DRIFTED in row
+    held = FOCUS_MARK in row or UNDECIDED in row or HELD in row
     return {
         # a temporary claim is not a change of the work
         name: "open" if row[name] == "in_progress" else row[name]

@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct, to_builtins
 
-from helix_tui.core.beads.readiness import OPENED_BY_A_PERSON, Queue, looks_like_epic
-from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.readiness import Queue, looks_like_epic
+from helix_tui.core.beads.record import REFUSED as HELD_AS_REFUSED
+from helix_tui.core.beads.record import TERMINAL, hold_reason
 from helix_tui.core.ddx.attempts.attempt import Attempt, Piece
 from helix_tui.core.ddx.attempts.evidence import interpret
-from helix_tui.core.ddx.attempts.from_events import was_rejected
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.attempts.report import MalformedReport, parse_report
 from helix_tui.core.ddx.client import last_error
@@ -27,9 +27,9 @@ from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.files import text
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.editing.operations import AllowLanding
+from helix_tui.core.editing.steps import named
 from helix_tui.core.ground.process import Finished
-from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, logs_folder
 from helix_tui.core.supervision.stages.results import malformed
@@ -60,8 +60,14 @@ class Built(Struct, frozen=True, rename={"code": "exit_code", "document": "resul
         return {**to_builtins(self), "preserve_ref": self.preserve_ref or None}
 
 
-def select(queue: Queue, selector: str) -> str:
-    """The first ready bead that matches a selector: by id, parent, spec-id, label, then title; else ""."""
+def select(queue: Queue, selector: str, *, held: bool = False) -> str:
+    """The first ready bead that matches a selector: by id, parent, spec-id, label, then title; else "".
+
+    Args:
+        held: whether the id of a bead that is kept from workers for its refused change is one.
+    """
+    if held and selector in queue.beads and hold_reason(queue.beads[selector]) == HELD_AS_REFUSED:
+        return selector
     ready = [queue.beads[bead_id] for bead_id in queue.ready if not looks_like_epic(queue.beads[bead_id])]
     if not selector:
         return ready[0].id if ready else ""
@@ -90,49 +96,17 @@ def undone(dialect: Dialect) -> tuple[str, ...]:
     )
 
 
-def may_land(dialect: Dialect, made: Attempt | None, bead: Bead | None = None) -> bool:
-    """Whether the verb for one bead may land a kept change unchanged, without an agent."""
-    if made is None or not made.preserved or not dialect.carries_through:
-        return False
-    return bead is None or not was_rejected(bead, made.result_rev)
+def let_land(curator: Curator, attempts: Iterable[Attempt]) -> None:
+    """Record that a person lets the refused changes of these attempts land, and give their beads back to workers.
 
-
-def refusal(attempt: Attempt) -> str:
-    """A warning before landing a change that a review refused, with the reason; else ""."""
-    if attempt.verdict.outcome != "refused":
-        return ""
-    review = attempt.review
-    said = ": ".join(text for text in (review.verdict, review.rationale) if text) if review is not None else ""
-    return clean_line(f"review refused this change of {attempt.bead_id}{f' ({said})' if said else ''}", 300)
-
-
-def lands_words(kept: Attempt) -> str:
-    """The consequence of opening a bead whose kept change ddx would land, and the command to prevent it."""
-    bead_id = clean_line(kept.bead_id, 80)
-    return (
-        f"{refusal(kept) or f'a change of {bead_id} is kept aside'}: once the bead is open a worker lands "
-        f"{kept.result_rev[:12]} as it is, without an agent; to have it attempted afresh first: "
-        f"helix-tui tracker update {bead_id} --reject-preserved {clean_line(kept.result_rev, 80)}"
-    )
-
-
-def kept_change(project: Project, queue: Queue, dialect: Dialect, bead_id: str) -> Attempt | None:
-    """The attempt that decides a bead's state, if its kept change may be landed."""
-    if not dialect.carries_through:
-        return None
-    records = AttemptIndex.of(project)
-    records.refresh(queue.beads)
-    made = records.deciding(bead_id)
-    return made if may_land(dialect, made, queue.beads.get(bead_id)) else None
-
-
-def landed_by_opening(project: Project, queue: Queue, dialect: Dialect, bead_ids: Iterable[str]) -> tuple[str, ...]:
-    """The kept changes of these beads that a worker would land by itself once the beads are open."""
-    if not dialect.lands_kept:
-        return ()
-    parked = [each for each in bead_ids if queue.state(each) in OPENED_BY_A_PERSON]
-    made = (kept_change(project, queue, dialect, bead_id) for bead_id in parked)
-    return tuple(lands_words(attempt) for attempt in made if attempt is not None)
+    Raises:
+        DdxError: it could not be recorded.
+    """
+    wanted = [AllowLanding(attempt.bead_id, attempt.attempt_id) for attempt in attempts]
+    if wanted:
+        done = curator.run(wanted, title=f"let what a review refused land: {named([each.bead_id for each in wanted])}")
+        if done.error is not None:
+            raise done.error
 
 
 def build_bead(curator: Curator, delegate: Delegate, bead_id: str, agent_choice: AgentChoice) -> Built:
