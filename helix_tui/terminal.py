@@ -32,8 +32,8 @@ LEAVE = (signal.SIGTERM, signal.SIGHUP)
 """Signals on which the console quits as by a key; a second one of the same kind ends it at once."""
 HELD_CHARS = 64_000
 """How much is held at most until the queue of a frame's pieces is empty."""
-LAST_WRITE_S = 0.4
-"""How long a terminal that takes no output is waited for once the console quits."""
+LAST_WRITE_S = 0.8
+"""How long a terminal that takes nothing at all is waited for once the console quits."""
 GUEST_S = 1.2
 """How long a program that has the terminal may take to end once the console quits."""
 
@@ -81,7 +81,7 @@ class _Writer(WriterThread):
 
     def __init__(self, file: TextIO) -> None:
         super().__init__(file)
-        self._ends_at = float("inf")
+        self._leaving, self._taken_at = False, time.monotonic()
         self.discarded = False
         """Whether the terminal took no output while quitting."""
         try:
@@ -91,12 +91,13 @@ class _Writer(WriterThread):
             self._terminal = os.dup(file.fileno())
 
     def leave(self) -> None:
-        """Wait for the terminal only a little longer."""
-        self._ends_at = min(self._ends_at, time.monotonic() + LAST_WRITE_S)
+        """Wait for the terminal only a little while from now on."""
+        self._leaving, self._taken_at = True, time.monotonic()
 
     def stop(self) -> None:
         """Write what is left, and stop."""
-        self.leave()
+        if not self.discarded:
+            self.leave()
         super().stop()
 
     def run(self) -> None:
@@ -122,8 +123,9 @@ class _Writer(WriterThread):
         while rest:
             try:
                 rest = rest[os.write(self._terminal, rest) :]
+                self._taken_at = time.monotonic()
             except BlockingIOError:
-                if time.monotonic() > self._ends_at:
+                if self._leaving and time.monotonic() > self._taken_at + LAST_WRITE_S:
                     self.discarded = True
                     return
                 select.select([], [self._terminal], [], LAST_WRITE_S / 4)

@@ -115,6 +115,11 @@ class Session:
             while self.state() not in state and self._lived() < until:
                 self.drain(0.02, 0.1)
 
+    def revive(self) -> None:
+        """Continue it where a busy machine stopped it only after it was continued."""
+        if self.code() is None and self.state() == "T":
+            os.kill(self.terminal.pid, signal.SIGCONT)
+
     def state(self) -> str:
         """The letter of its state in ``/proc``."""
         return Path(f"/proc/{self.terminal.pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -129,6 +134,7 @@ class Session:
             if writable:
                 data = data[os.write(self.terminal.fd, data[:512]) :]
                 until = self._lived() + LIMIT_S
+            self.revive()
             self.check(until, "takes no input")
 
     def drain(self, quiet: float, most: float) -> bool:
@@ -167,6 +173,7 @@ class Session:
             self.act(("size", size))
             until = self._lived() + LIMIT_S
             while not self._hears(0.5):
+                self.revive()
                 self.check(until, "draws nothing")
 
     def end(self) -> int:
@@ -177,6 +184,7 @@ class Session:
                 if self.took:
                     self.took, until = False, self._lived() + LIMIT_S
                     self.write(b"\x1b[27u\x11")
+                self.revive()
                 self.drain(0.2, REST_S)
                 self.check(until, "does not leave")
         except Ended as ended:

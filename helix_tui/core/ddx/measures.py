@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct, to_builtins
 
 from helix_tui.core.ddx.files import instant, text
 from helix_tui.core.ground.files import below, read_bytes
+from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_line
 
 Direction = Literal["lower-is-better", "higher-is-better"]
@@ -181,12 +181,7 @@ def _stored_result(ddx_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]
     name = text(_object(manifest.get("attachments")), "result")
     if not name.startswith("exec-runs.d/"):
         return {}
-    raw = read_bytes(below(ddx_dir, name), MAX_RESULT)
-    try:
-        document = msgspec.json.decode(raw) if raw else {}
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {}
-    return _object(document)
+    return _object(decode_json(read_bytes(below(ddx_dir, name), MAX_RESULT)))
 
 
 def _ratchet(row: Mapping[str, Any]) -> Ratchet | None:
@@ -244,9 +239,6 @@ def _texts(value: object) -> tuple[str, ...]:
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     """The objects in a file of JSON lines; other lines are skipped."""
     for line in (read_bytes(path, MAX_ROWS_FILE) or b"").splitlines():
-        try:
-            row = msgspec.json.decode(line) if line.strip() else None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue
+        row = decode_json(line)
         if isinstance(row, dict):
             yield row

@@ -22,6 +22,7 @@ from helix_tui.core.ddx.names import Era
 from helix_tui.core.ground.files import open_file, read_bytes, stamp_of
 from helix_tui.core.ground.project import find_ddx, user_cache_dirs
 from helix_tui.core.ground.recent import Recent
+from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.writes import replace_file
 
 _VERSION = 11
@@ -256,10 +257,7 @@ def _write(book: Path, found: Dialect) -> None:
 
 
 def _document(path: Path) -> dict[str, Any]:
-    try:
-        found = msgspec.json.decode(read_bytes(path, 1 << 20) or b"null")
-    except (msgspec.DecodeError, RecursionError):
-        return {}
+    found = decode_json(read_bytes(path, 1 << 20))
     return found if isinstance(found, dict) else {}
 
 

@@ -169,7 +169,7 @@ def _digest(path: Path, env: Mapping[str, str]) -> str:
 def _read_verdicts(book: Path | None) -> dict[str, str]:
     try:
         found = json.loads(read_bytes(book) or b"{}") if book is not None else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     if not isinstance(found, dict):
         return {}

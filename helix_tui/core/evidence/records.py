@@ -15,12 +15,12 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 from msgspec import Struct
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, format_whole
 from helix_tui.core.ddx.names import Outcome
+from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_block, clean_line, counted, split_block
 from helix_tui.core.ground.time import format_day
 
@@ -190,7 +190,7 @@ MAX_EVENT = 4_000
 def _event_parts(events: Sequence[Any]) -> Iterator[str]:
     """A section for each event about the work, newest first, without duplicates."""
     seen: set[str] = set()
-    rows = [row for row in events if isinstance(row, Mapping) and row.get("kind") in _EVENTS]
+    rows = [row for row in events if isinstance(row, Mapping) and str(row.get("kind")) in _EVENTS]
     for row in sorted(rows, key=lambda row: str(row.get("created_at", "")), reverse=True)[:MAX_EVENTS]:
         said = _event_words(row)
         if said and said not in seen:
@@ -205,11 +205,7 @@ def _event_words(row: Mapping[str, Any]) -> str:
     text = body if isinstance(body, str) else ""
     # a body is prose, k=v lines or JSON, by the kind of event and the release (docs/formats/ddx.md)
     if text.startswith("{"):
-        try:
-            fields = msgspec.json.decode(text)
-        # the decoder gives up on deep nesting with a RecursionError
-        except (msgspec.DecodeError, RecursionError):
-            fields = {}
+        fields = decode_json(text) or {}
         said = [fields.get(name) for name in ("detail", "message", "rationale", "reason", "suggested_action")]
         text = "\n".join(one for one in said if isinstance(one, str) and one)
     parts = [clean_line(summary, 300) if isinstance(summary, str) else "", clean_block(text, MAX_EVENT).strip()]

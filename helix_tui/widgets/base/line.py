@@ -166,11 +166,13 @@ def wrap_spans(spans: Line, width: int, hang: int = 0, *, words: bool = True) ->
                 # a text may be a megabyte without a blank: handle one line at a time
                 rest = text[at : at + width + 1]  # enough to see that it does not fit
                 cells = cells_of(rest)
-                if cells <= room and at + len(rest) == len(text):
+                if cells <= room:
                     current.append((rest, ink))
                     used += cells
-                    break
-                head = chop_cells(rest[:room], room)[0] if room > 1 else ""
+                    at += len(rest)
+                    continue
+                # combining marks alone take no cell
+                head = (chop_cells(rest[:room], room) or [rest[:room]])[0] if room > 1 else ""
                 if head:
                     current.append((head, ink))
                     at += len(head)

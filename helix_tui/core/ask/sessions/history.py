@@ -34,6 +34,7 @@ from helix_tui.core.ask.retrieval.question import terms_in
 from helix_tui.core.ask.retrieval.subject import may_have
 from helix_tui.core.ask.sessions.envelope import result_of
 from helix_tui.core.ground.files import names_in, read_bytes
+from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.ground.writes import remove, replace_file
@@ -113,11 +114,7 @@ class AskHistory:
         """A whole run; None if there is none with that id, or it cannot be read."""
         name = f"{ident}.json"
         # an id comes from a command line or an agent: it must not lead out of the folder
-        data = self._read(name) if _NAME.fullmatch(name) else b""
-        try:
-            document = msgspec.json.decode(data) if data else None
-        except (msgspec.DecodeError, RecursionError):
-            return None
+        document = decode_json(self._read(name)) if _NAME.fullmatch(name) else None
         return document if isinstance(document, dict) else None
 
     def _names(self) -> Sequence[str]:
@@ -126,7 +123,7 @@ class AskHistory:
     def _head(self, name: str) -> RunSummary | None:
         try:
             head = msgspec.json.decode(self._read(name), type=_Head)
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         return RunSummary(
             name.removesuffix(".json"),

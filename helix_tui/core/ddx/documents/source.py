@@ -350,7 +350,7 @@ def _audit(ddx: Ddx) -> Any:
     finished = ddx.attempt("doc", "audit", "--json", timeout=TIMEOUT_S)
     try:
         return msgspec.json.decode(finished.stdout)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         # run again for an error with a reason and advice
         return ddx.json("doc", "audit", "--json", timeout=TIMEOUT_S)
 

@@ -5,7 +5,6 @@ Files are compared with mentions as paths, part by part, never as substrings.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -15,6 +14,7 @@ from msgspec import Struct
 from sqlite_utils import Database
 
 from helix_tui.core.embedding.minilm import MODEL_ID
+from helix_tui.core.ground.records import decode_json
 from helix_tui.core.memory.guard import scan as marks
 from helix_tui.core.memory.ranking import key, words
 from helix_tui.core.memory.records import USER_PROVIDED
@@ -156,10 +156,7 @@ def remember(database: Database, memory_id: int, texts: Iterable[str], listed: I
 
 def listed_by_plugin(text: object) -> list[str]:
     """The paths in the plugin's ``file_patterns`` of one row; empty if that is not a JSON list."""
-    try:
-        found = json.loads(text) if isinstance(text, str) else []
-    except ValueError:
-        return []
+    found = decode_json(text) if isinstance(text, str) else []
     return [path for path in found if isinstance(path, str)] if isinstance(found, list) else []
 
 

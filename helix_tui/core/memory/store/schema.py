@@ -6,11 +6,11 @@ plugin writes (docs/formats/memory.md §1, §2). The migration runs inside the c
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 from collections.abc import Iterator
 
+from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.memory.records import TYPES
 from helix_tui.core.memory.store.rows import number
@@ -573,11 +573,8 @@ def _take_over_insight_edges(connection: sqlite3.Connection, added: set[str], no
 
 
 def _type_of(tags: object) -> str:
-    try:
-        found = json.loads(tags) if isinstance(tags, str) else []
-    except ValueError:
-        found = []
-    known = [tag for tag in found if tag in TYPES] if isinstance(found, list) else []
+    found = decode_json(tags) if isinstance(tags, str) else []
+    known = [tag for tag in found if isinstance(tag, str) and tag in TYPES] if isinstance(found, list) else []
     return known[0] if known else "pattern"
 
 

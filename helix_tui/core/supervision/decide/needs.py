@@ -31,6 +31,7 @@ from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.files import is_file, read_bytes
 from helix_tui.core.ground.merge_trial import TriedMerge
 from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, parse_instant
 from helix_tui.core.supervision.decide.need_kinds import DECISIONS, KINDS, OF_ITS_ATTEMPT, STALE_CLAIMS
@@ -569,11 +570,7 @@ def snooze_file(project: Project) -> Path:
 
 def read_snoozes(project: Project) -> dict[str, Snooze]:
     """The snoozes by key of the need; unreadable ones are ignored."""
-    raw = read_bytes(snooze_file(project), MAX_FILE)
-    try:
-        document = msgspec.json.decode(raw) if raw else None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {}
+    document = decode_json(read_bytes(snooze_file(project), MAX_FILE))
     rows = document.get("snoozed") if isinstance(document, dict) else None
     found = [each for row in rows or () if (each := _snooze(row)) is not None] if isinstance(rows, list) else []
     return {each.key: each for each in found}

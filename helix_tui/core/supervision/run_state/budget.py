@@ -37,6 +37,7 @@ from helix_tui.core.ddx.attempts.index import BranchHistory, merge_report
 from helix_tui.core.ddx.files import decode_object, instant, money, text, whole
 from helix_tui.core.ground.files import below, is_file, read_bytes, stamp_of
 from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS, parse_instant
 from helix_tui.core.ground.writes import replace_file
@@ -172,11 +173,7 @@ def budget_file(project: Project) -> Path:
 
 def read_budget(project: Project) -> Budget:
     """The project's own budget; empty if there is no readable file."""
-    try:
-        document = msgspec.json.decode(read_bytes(budget_file(project), MAX_FILE) or b"null")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return NO_BUDGET
-    return budget_of(document)
+    return budget_of(decode_json(read_bytes(budget_file(project), MAX_FILE)))
 
 
 def budget_of(document: object) -> Budget:

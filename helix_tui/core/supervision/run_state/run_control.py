@@ -32,6 +32,7 @@ from helix_tui.core.ground import process_tree as session
 from helix_tui.core.ground.files import read_bytes, read_end, text_of
 from helix_tui.core.ground.process_tree import STDOUT, Process, start
 from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.ground.writes import open_own, remove, replace_file
@@ -127,11 +128,7 @@ def request_path(project: Project) -> Path:
 
 def read_request(project: Project) -> LoopRequest:
     """The last request."""
-    raw = read_bytes(request_path(project), 4096)
-    try:
-        document = msgspec.json.decode(raw) if raw else None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return ""
+    document = decode_json(read_bytes(request_path(project), 4096))
     requested = document.get("wish") if isinstance(document, dict) else None
     return "stop" if requested == "stop" else "pause" if requested == "pause" else ""
 

@@ -30,6 +30,7 @@ from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import being_written, open_file, read_bytes, stamp_of
 from helix_tui.core.ground.process_tree import born_at
 from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.records import decode_json, fitting_fields
 from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import NS, format_instant, now_ns, parse_instant
@@ -313,11 +314,10 @@ def load_state(project: Project) -> RunState:
     raw = read_bytes(state_path(project), MAX_STATE)
     if raw is None:
         return RunState()
-    try:
-        document = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    document = decode_json(raw)
+    if not isinstance(document, dict):
         return RunState(problems=[f"{NAME} was unreadable; its counters were reset"])
-    return _from_document(document) if isinstance(document, dict) else RunState()
+    return _from_document(document)
 
 
 def save_state(project: Project, state: RunState) -> None:
@@ -365,23 +365,10 @@ def fresh_state(last: RunState, *, run_id: str, now: str) -> RunState:
 
 def _from_document(document: dict[str, Any]) -> RunState:
     """Read each field separately: one of a wrong type costs only that field."""
-    state = RunState()
-    document.pop("schema", None)
-    for name, have in asdict(state).items():
-        value = document.pop(name, None)
-        if value is None or name == "rest":
-            continue
-        # its default is None, which shows no type
-        if name == "exit_code":
-            fits = isinstance(value, int)
-        elif isinstance(have, float):
-            fits = isinstance(value, int | float)
-        else:
-            # a bool is an int for isinstance
-            fits = isinstance(value, type(have)) and isinstance(value, bool) == isinstance(have, bool)
-        if fits:
-            setattr(state, name, value)
-    state.rest = document
+    state = RunState(**fitting_fields({**document, "rest": {}}, RunState))
+    if not all(isinstance(state.next_action.get(name), str) for name in ("next_action", "decided_by")):
+        state.next_action = {}
+    state.rest = {name: value for name, value in document.items() if name not in {"schema", *state.__struct_fields__}}
     return state
 
 

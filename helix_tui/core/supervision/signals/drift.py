@@ -61,6 +61,14 @@ class Drift(Struct, frozen=True):
         return f"{called(self.bead_id)}: {self.field} was {_shown(self.was)} and is {_shown(self.now)}"
 
 
+class _Document(Struct):
+    """The snapshot as it is written."""
+
+    beads: dict[str, dict[str, Any]]
+    taken_at: str
+    journal_seq: int = 0
+
+
 class Baseline(Struct, frozen=True):
     """The last seen or acknowledged state of every open bead."""
 
@@ -182,15 +190,14 @@ class DriftWatch:
         except OSError as error:
             return Baseline(problem=f"{self.path.name} cannot be read: {error.strerror}")
         try:
-            document = msgspec.json.decode(raw)
-            beads = {
-                str(bead_id): {name: value for name, value in row.items() if name in FIELDS}
-                for bead_id, row in document["beads"].items()
-            }
-            taken = parse_instant(document["taken_at"]) or 0
-            return Baseline(beads, taken, int(document.get("journal_seq", 0)))
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError, AttributeError):
+            document = msgspec.json.decode(raw, type=_Document)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return Baseline(problem=f"{self.path.name} is not a snapshot; a new one will be taken")
+        beads = {
+            bead_id: {name: value for name, value in row.items() if name in FIELDS}
+            for bead_id, row in document.beads.items()
+        }
+        return Baseline(beads, parse_instant(document.taken_at) or 0, document.journal_seq)
 
     def _find(self, beads: Mapping[str, Bead], baseline: Baseline) -> tuple[Drift, ...]:
         gone = [bead_id for bead_id in baseline.beads if bead_id not in beads]

@@ -33,6 +33,7 @@ from helix_tui.core.ddx.names import WORKER_PREFIX
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import below, read_bytes
 from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
 from helix_tui.core.ground.writes import replace_file
@@ -333,12 +334,9 @@ def read_questions(path: Path, *, look: bool = True) -> tuple[OpenQuestion, ...]
         look: check whether the statements of a question are still in their documents.
     """
     raw = read_bytes(path, MAX_FILE)
-    try:
-        document = msgspec.json.decode(raw) if raw else None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return ()
+    document = decode_json(raw)
     rows = document.get("questions") if isinstance(document, dict) else None
-    found = (each for row in rows or () if (each := _question(row)) is not None)
+    found = (each for row in (rows if isinstance(rows, list) else ()) if (each := _question(row)) is not None)
     return tuple(_looked_at(path.parent.parent, each) if look else each for each in found)
 
 

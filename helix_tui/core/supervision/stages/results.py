@@ -26,6 +26,7 @@ from helix_tui.core.editing.operations import DropChange
 from helix_tui.core.ground.files import below, read_bytes
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, parse_instant
 from helix_tui.core.supervision.signals.focus import plan_undecided, undecided
@@ -275,15 +276,9 @@ def _retry(row: Mapping[str, Any]) -> str:
 
 def _usage(project: Project, attempt_id: str, cost: float | None) -> tuple[int, float | None]:
     """Tokens and cost from the attempt's evidence, if the loop does not report them."""
-    import msgspec
-
     folder = below(project.ddx_dir / "executions", attempt_id)
     for name in ("usage.json", "result.json"):
-        raw = read_bytes(folder / name, 1 << 20)
-        try:
-            document = msgspec.json.decode(raw) if raw else None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue
+        document = decode_json(read_bytes(folder / name, 1 << 20))
         if isinstance(document, dict) and (tokens := token_count(document)):
             return tokens, cost or money(document.get("cost_usd"))
     return 0, cost
