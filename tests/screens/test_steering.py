@@ -16,7 +16,7 @@ from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import NS, format_instant, now_ns
 from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions, read_questions
 from helix_tui.core.supervision.stages.commands import ROWS
-from helix_tui.screens.loop.controls import READ_ONLY
+from helix_tui.screens.loop.controls import READ_ONLY, LoopControls
 from tests.programs import write_program
 from tests.screens.conftest import NOW, Console, MakeConsole
 
@@ -63,6 +63,12 @@ def a_run(root: Path) -> None:
 def no_ddx(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No ddx on the PATH."""
     monkeypatch.setenv("PATH", str(tmp_path))
+
+
+@pytest.fixture
+def a_ddx(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is a ddx, as far as the sheet of the loop asks."""
+    monkeypatch.setattr(LoopControls, "no_ddx", "")
 
 
 async def test_next_action_stands_in_the_pulse_with_its_reasons_on_a_key(console: MakeConsole) -> None:
@@ -135,7 +141,7 @@ async def test_waiting_is_said_with_its_reason(console: MakeConsole) -> None:
 
 
 @pytest.mark.parametrize("yes", ["y", "enter"])
-async def test_a_loop_is_started_by_the_command_that_is_shown(console: MakeConsole, yes: str) -> None:
+async def test_a_loop_is_started_by_the_command_that_is_shown(console: MakeConsole, a_ddx: None, yes: str) -> None:
     app = console(BEADS, look_out="once", own=(sys.executable, "-c", REPORTS))
     async with app.run_test(size=(140, 30)) as pilot:
         await pilot.press("L")
@@ -239,7 +245,7 @@ async def test_a_bead_that_is_done_or_at_work_is_not_carried_through(
 
 @pytest.mark.parametrize("failed_since", [False, True])
 async def test_a_change_that_a_review_refused_is_landed_only_after_a_second_yes(
-    console: MakeConsole, no_ddx: None, failed_since: bool
+    console: MakeConsole, no_ddx: None, a_ddx: None, failed_since: bool
 ) -> None:
     app = console(BEADS, look_out="once")
     attempt = "20260821T101112-0123abcd"
@@ -397,7 +403,32 @@ async def test_leaving_does_not_wait_for_a_bead_that_is_carried_through(console:
     process.kill()
 
 
-async def test_a_loop_that_cannot_begin_says_why(console: MakeConsole) -> None:
+async def test_without_a_ddx_no_start_is_offered_and_the_sheet_says_what_to_do(
+    console: MakeConsole, no_ddx: None
+) -> None:
+    app = console(BEADS, look_out="once", own=(sys.executable, "-c", REPORTS))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("L")
+        await settled(pilot)
+        assert app.sees("Nothing can be started: ddx binary not found on PATH; install ddx"), app.rows()
+        assert not app.sees("agent    ")
+        await pilot.press("s", "y")
+        await settled(pilot)
+        assert not app.sees("spend")
+        assert "is running" not in said(app)
+    assert not (app.root / "started").exists()
+
+
+async def test_a_loop_that_ends_at_once_without_a_fault_is_not_said_to_run(console: MakeConsole, a_ddx: None) -> None:
+    app = console(BEADS, look_out="once", own=(sys.executable, "-c", ""))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("L", "s", "y")
+        await settled(pilot)
+        assert "the loop ended at once" in said(app)
+        assert "is running" not in said(app)
+
+
+async def test_a_loop_that_cannot_begin_says_why(console: MakeConsole, a_ddx: None) -> None:
     fails = "import sys; sys.stderr.write('helix: ddx binary not found; install ddx\\n'); sys.exit(127)"
     app = console(BEADS, look_out="once", own=(sys.executable, "-c", fails))
     async with app.run_test(size=(120, 30)) as pilot:

@@ -37,6 +37,7 @@ from helix_tui.core.supervision.run_state.run_control import (
     start_run,
     stop_run,
 )
+from helix_tui.core.supervision.run_state.status import run_status
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
 from helix_tui.core.supervision.signals.questions import OpenQuestions, UnknownQuestion, decide_escalation
 from helix_tui.core.supervision.signals.responses import DEFAULT, LEVELS, SHORT, Level, level_of
@@ -123,6 +124,15 @@ class LoopControls:
         )
 
     @property
+    def no_ddx(self) -> str:
+        """Why nothing can run here, and what to do, if there is no ddx; else empty."""
+        try:
+            Delegate(self._host.snapshot.project, self._ddx).ddx  # noqa: B018
+        except DdxError as error:
+            return f"{error.message}; {error.advice}"
+        return ""
+
+    @property
     def _one_bead_verb(self) -> str:
         return " ".join(("ddx", *self.dialect.verbs["one_bead"].words))
 
@@ -154,10 +164,9 @@ class LoopControls:
 
         def work() -> str:
             started = start_run(project, words)
-            if started.code:
-                raise OSError(f"the loop ended at once: {started.trouble}")
-            if started.code == 0:
-                return "the loop has already ended; screen 2 says why"
+            if started.code is not None:
+                why = started.trouble or run_status(project).explanation
+                raise OSError(f"the loop ended at once: {why}; Needs me and `stuck` say what to do")
             return f"the loop is running (pid {started.pid}); screen 2 follows its output"
 
         self._do("start", work)

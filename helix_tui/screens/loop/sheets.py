@@ -248,6 +248,8 @@ class LoopSheet(ChoiceSheet):
         self._bead_id = bead_id
         self._log: tuple[str, ...] = ()
         self.forecast = StartForecast()
+        self._barred = ""
+        """Why nothing can be started; empty if it can."""
 
     @property
     def loop_controls(self) -> LoopControls:
@@ -327,7 +329,8 @@ class LoopSheet(ChoiceSheet):
         idle = off or ("" if active else "no HELIX loop is running")
         refused, stoppage = self.console.snapshot.shut, self.status_summary.stoppage
         foretold = stoppage.words if stoppage is not None and stoppage.foretold else ""
-        shut = f"{refused.short}; {refused.remedy}" if refused is not None else foretold
+        foretold = loop_controls.no_ddx or foretold
+        shut = self._barred = f"{refused.short}; {refused.remedy}" if refused is not None else foretold
         choices = [
             Choice(
                 "s",
@@ -475,7 +478,7 @@ class LoopSheet(ChoiceSheet):
         """State, actions, log."""
         run = self.status_summary.run
         ink = {"active": "running", "died": "error"}.get(run.condition, "text")
-        never = NEVER if self.loop_controls.read_only else f"{NEVER}: s starts one"
+        never = NEVER if self.loop_controls.read_only or self._barred else f"{NEVER}: s starts one"
         explanation = never if run.condition == "never" else clean_line(run.explanation, 600)
         page.paragraph([(explanation, ink)])
         state = run.state
@@ -490,9 +493,12 @@ class LoopSheet(ChoiceSheet):
         page.blank()
         super().write(page)
         page.blank()
-        page.caption("a start would")
-        self._write_start(page)
-        if self._bead_id and not self._why_not_executable():
+        if self._barred:
+            page.paragraph([("Nothing can be started: ", "attention"), (clean_line(self._barred, 400), "text")])
+        else:
+            page.caption("a start would")
+            self._write_start(page)
+        if self._bead_id and not self._barred and not self._why_not_executable():
             command = shlex.join(self.loop_controls.one_bead_words(self._bead_id))
             page.paragraph([("o  ", "running"), (command, "muted")], 3)
             page.paragraph([("   ", "muted"), (self.loop_controls.one_bead_effects, "muted")], 3)

@@ -207,3 +207,28 @@ def test_without_a_branch_every_face_says_beforehand_that_nothing_can_land(proje
     assert "git switch BRANCH" in need.reason
     with pytest.raises(CliError, match="nothing was started"):
         refuse_shut(queue_state, here)
+
+
+def test_a_run_that_ended_for_want_of_a_ddx_is_said_on_every_face_until_there_is_one(
+    project: ProjectFactory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    here = find_project(project([ROW], git=True))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("DDX_BIN", raising=False)
+    said = "ddx binary not found on PATH; install ddx or set DDX_BIN"
+    state = RunState(run_id="r", stop_reason="missing_binary", stop_detail=said, ended_at="2026-08-21T20:00:00Z")
+    stoppage = last_stoppage(here, (), state)
+    assert stoppage is not None
+    assert (stoppage.present, stoppage.ending.message) == (True, "ddx binary not found on PATH")
+    queue_state = sight_of(here)
+    assert decide(gather_facts(queue_state, stoppage=stoppage)).next_action == "GUIDANCE"
+    (need,) = needs_of(queue_state.queue, (), queue_state.tracker, stoppage=stoppage)
+    assert "install ddx, or name it with DDX_BIN" in need.reason
+    (stuck,) = find_stuck(queue_state.queue, stoppage=stoppage)
+    assert stuck.reason == "worker-stopped"
+    ddx = tmp_path / "ddx"
+    ddx.write_text("#!/bin/sh\n")
+    ddx.chmod(0o755)
+    gone = last_stoppage(here, (), state)
+    assert gone is not None
+    assert gone.present is False, "it is no need any more"

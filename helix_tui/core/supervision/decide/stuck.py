@@ -123,7 +123,7 @@ def find_stuck(
     found += _standing_epics(queue, epic)
     # one row a cause: a bead with an orphaned claim, an open question or a stopped worker is not listed for what these
     # left in its row as well
-    stopped = {each.bead_id for each in found if each.reason == "worker-stopped"}
+    stopped = {each.bead_id for each in found if each.reason == "worker-stopped" and each.bead_id in queue.beads}
     known = {*left, *waiting, *(bead_id for bead_id in stopped if queue.state(bead_id) not in _OF_THE_QUEUE)}
     failed = {each.bead_id: each for each in tried if each.bead_id not in known}
     found += [_tried(queue.beads[bead_id], each) for bead_id, each in failed.items() if bead_id in queue.beads]

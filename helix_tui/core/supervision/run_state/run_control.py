@@ -177,8 +177,9 @@ def start_run(
 
 
 def _under_way(project: Project, pid: int) -> bool:
+    """Whether a run has found something to do: one that only checks may still end at once."""
     state = load_state(project)
-    return state.pid == pid and state.phase != "starting"
+    return state.pid == pid and state.phase not in ("starting", "curating", "checking", "stopped")
 
 
 def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIENCE_S) -> StopEnding:

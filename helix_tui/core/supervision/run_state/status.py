@@ -96,7 +96,7 @@ def last_stoppage(project: Project, runs: Iterable[Run], state: RunState) -> Sto
     found = find_stoppage(project, runs)
     if found is not None or any(run.live for run in runs):
         return found
-    return refused_start(project, state.run_id, state.stop_detail, state.ended_at)
+    return refused_start(project, state.run_id, state.stop_reason, state.stop_detail, state.ended_at)
 
 
 def status_document(project: Project, queue: Queue, runs: Iterable[Run], dropped: int = 0) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def status_document(project: Project, queue: Queue, runs: Iterable[Run], dropped
         status = replace(status, explanation=f"{status.explanation}; no question waits now: `helix-tui run` continues")
     state = status.state
     runs = tuple(runs)
-    stoppage = find_stoppage(project, runs)
+    stoppage = last_stoppage(project, runs, state)
     injected = [bead for bead in queue.beads.values() if _marked(bead)]
     return {
         "condition": status.condition,

@@ -5,6 +5,7 @@ One answer for every interface: ``status``, ``check``, ``stuck``, ``doctor``, *N
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,8 +18,11 @@ from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ddx.runs.workers import WorkerEnding, read_ending
 from helix_tui.core.ground.errors import WHO
 from helix_tui.core.ground.files import stamp_of
-from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.project import Project, find_ddx
 from helix_tui.core.ground.time import format_instant, parse_instant
+
+NO_DDX = "missing_binary"
+"""The reason of a run that ended because there is no ddx."""
 
 _NAMED = 5
 """Maximum files named in a sentence."""
@@ -131,14 +135,18 @@ def foretell_stoppage(project: Project) -> Stoppage | None:
     return Stoppage(ending, True, (), fix, "git branch", foretold=True)
 
 
-def refused_start(project: Project, run_id: str, detail: str, ended_at: str) -> Stoppage | None:
-    """The stoppage by a run's end if ddx started no work in it, and no worker has ended since; else None."""
+def refused_start(project: Project, run_id: str, reason: str, detail: str, ended_at: str) -> Stoppage | None:
+    """The stoppage by a run's end if no work was started in it, and no worker has ended since; else None."""
     at = parse_instant(ended_at)
-    if at is None or not starts_no_work(detail):
+    if at is None or not (reason == NO_DDX or starts_no_work(detail)):
         return None
     later = read_ending(project.ddx_dir)
     if later is not None and later.at >= at:
         return None
+    if reason == NO_DDX:
+        ending = WorkerEnding(run_id, at, reason, detail.partition("; ")[0])
+        here = find_ddx(None, os.environ)
+        return Stoppage(ending, here is None, (), "install ddx, or name it with DDX_BIN", "helix-tui doctor")
     fix = advice_for(detail, ())
     return Stoppage(WorkerEnding(run_id, at, "ddx_started_no_work", detail.partition(f"; {fix}")[0]), None, (), fix)
 
