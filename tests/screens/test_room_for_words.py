@@ -76,3 +76,14 @@ async def test_a_tour_without_room_says_what_it_needs(console: MakeConsole) -> N
         await pilot.pause()
         await pilot.pause()
         assert app.sees("The tour needs 60 columns and 20 lines")
+
+
+async def test_a_place_that_does_not_exist_is_called_not_found_while_it_is_typed(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("colon", *"zzqx")
+        await pilot.pause()
+        assert app.sees("nothing found")
+        await pilot.press(*["backspace"] * 4)
+        await pilot.pause()
+        assert not app.sees("nothing found")

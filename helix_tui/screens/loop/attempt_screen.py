@@ -163,7 +163,8 @@ def no_transcript(attempt: Attempt, folders: Sequence[Path], *, running: bool) -
         said = "No transcript here."
         why = "DDx keeps transcripts on the machine that ran the attempt; the other tabs have what is left."
     note = [Para("none", ((said, "text bold"),)), Para("none 2", ((why, "muted"),))]
-    for number, folder in enumerate(folders):
+    # while it runs the lines are about to come; where they were looked for matters only once they are missing
+    for number, folder in enumerate(() if running else folders):
         lead = "looked in  " if not number else "           "
         note.append(Para(f"looked {number}", ((lead + clean_line(str(folder), 300), "muted"),), hang=11))
     return note

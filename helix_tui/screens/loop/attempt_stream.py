@@ -64,6 +64,7 @@ class RunTail(LogTail):
         active = run.condition == "active"
         self.set_class(run.condition != "never" or self._status_summary.stoppage is not None, "-said")
         self.set_class(active, "-active")
+        self._said = self._said if active else ()  # the lines of a run that has ended are in its log
         log = run.state.log
         # not while another screen is shown: each reading takes the whole end again
         if active and log and self.screen.is_current and not self._jobs.busy("log"):

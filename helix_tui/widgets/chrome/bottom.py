@@ -262,6 +262,8 @@ class Prompt(Vertical):
         self._ways = self._complete(self._field.value, self._field.cursor_position)[:_MAX_COMPLETIONS]
         # where any text is allowed no completion is preselected: enter takes what was typed
         self._choice = 0 if self._must_choose and self._ways else -1
+        if self._must_choose:
+            self.say([("nothing found", "attention")] if self._field.value.strip() and not self._ways else ())
         wide = max((cell_len(way.text) for way in self._ways), default=0) + 2
         self._list.show(
             Rows(

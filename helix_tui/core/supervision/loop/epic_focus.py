@@ -118,7 +118,9 @@ class Curating:
         if problem:
             work.teller.always(f"{called(bead_id)} runs without HELIX's context: {problem}")
         else:
-            work.teller.verbose(f"put before the agent of {called(bead_id)}:\n{text}")
+            work.teller.verbose(
+                f"put before the agent of {called(bead_id)}:\n--- context ---\n{text}\n--- end context ---"
+            )
 
     def take_context_back(self) -> None:
         """Remove what `brief_agent` wrote from every description, also after a run that died."""

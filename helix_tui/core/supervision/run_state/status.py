@@ -317,7 +317,7 @@ def _clipped(text: str) -> str:
 
 
 def said_lines(text: str) -> list[str]:
-    """The end of a log without output of programs: the run's own lines, oldest first."""
+    """The end of a log without output of programs and quoted texts: the run's own lines, oldest first."""
     said: list[str] = []
     inside = False
     for line in text.splitlines():
@@ -325,7 +325,7 @@ def said_lines(text: str) -> list[str]:
             if not inside:
                 said.clear()  # the block began before the text
             inside = False
-        elif not inside and line.startswith("--- ") and " rc=" in line:
+        elif not inside and line.startswith("--- ") and line.endswith(" ---"):
             inside = True
         elif not inside and line.strip():
             said.append(line)
