@@ -13,6 +13,7 @@ from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.worker import Worker
 
+from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.query import Completion
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing.execute.gate import WritesForbidden
@@ -32,6 +33,7 @@ from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows
 from helix_tui.widgets.chrome.header import Caption
 from helix_tui.widgets.text.journal import (
+    LOOP,
     ChangeFacts,
     ChangeFilter,
     ChangePane,
@@ -50,14 +52,14 @@ MAX_FIELDS = 2_000
 _WHO = {"human": "the console", "cli": "the command line", "agent": "an agent", "loop": "the loop"}
 
 
-def change_row(entry: JournalEntry, mark: EntryStatus) -> ChangeRow:
+def change_row(entry: JournalEntry, mark: EntryStatus, titled: Mapping[str, Bead]) -> ChangeRow:
     """An entry as a row."""
     beads = tuple(clean_line(bead_id, 80) for bead_id in {**entry.before, **entry.after})
     words = " ".join([entry.kind, *(" ".join(words) for words in entry.commands[:50])])
     return ChangeRow(
         entry.id,
         entry.at,
-        clean_line(entry.title, 300),
+        with_titles(clean_line(entry.title, 300), titled),
         mark.state,
         clean_line(entry.who.name, 30),
         entry.kind if entry.of else "",
@@ -256,7 +258,10 @@ class JournalScreen(FilteringScreen, ReadingScreen):
     def _make_rows(self) -> None:
         # the state of an entry comes from a thread: until then it looks done
         none = EntryStatus("done")
-        self._rows = [change_row(entry, self._marks.get(entry.id) or none) for entry in reversed(self._history.entries)]
+        marks, beads = self._marks, self.console.snapshot.queue.beads
+        self._rows = [
+            change_row(entry, marks.get(entry.id) or none, beads) for entry in reversed(self._history.entries)
+        ]
 
     def _appraise(self, snapshot: Snapshot) -> None:
         """Compare the entries with the beads, in a thread, if either has changed."""
@@ -329,7 +334,8 @@ class JournalScreen(FilteringScreen, ReadingScreen):
         # the filter hides that entry: drop the filter
         elif not self.list.select(event.name):
             self.filter_with("")
-            self.list.select(event.name)
+            if not self.list.select(event.name):  # the loop's own
+                self.filter_with(f"op:{event.name}")
 
     def on_resize(self) -> None:
         """Lay the rows out for the new width."""
@@ -430,6 +436,7 @@ class JournalScreen(FilteringScreen, ReadingScreen):
 
     def filter_count(self) -> str:
         """How many rows pass, of how many."""
+        shown, total = len(self.filter.passing(self._rows)), len(self._rows)
         if not self.filter.words:
-            return f"{len(self._rows):,}"
-        return f"{len(self.filter.passing(self._rows)):,} of {len(self._rows):,}"
+            return f"{shown:,}, {total - shown:,} by the loop: / who:{LOOP}" if shown < total else f"{total:,}"
+        return f"{shown:,} of {total:,}"

@@ -7,15 +7,16 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 
 from msgspec import Struct
 
 from helix_tui.core.ground.text import clean_block, clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age
 from helix_tui.themes import Sign
-from helix_tui.widgets.base.line import Line, Span, cut, spread
+from helix_tui.widgets.base.line import Line, Span, cut, rule, spread
 from helix_tui.widgets.base.row_source import RowSource
+from helix_tui.widgets.rows.attempt_table import day_name
 from helix_tui.widgets.text.pane import Para, TextPane, section
 
 STATE_SIGNS: dict[str, Sign] = {
@@ -31,6 +32,10 @@ STATE_SIGNS: dict[str, Sign] = {
 
 WIDE_ROW = 58
 """The width from which a row shows who made the change."""
+
+
+LOOP = "loop"
+"""The author of what a HELIX run changed by itself."""
 
 
 class ChangeRow(Struct, frozen=True):
@@ -54,47 +59,44 @@ class ChangeRow(Struct, frozen=True):
 
 
 class ChangeRows(RowSource):
-    """Changes, the newest first; captions above them say what cannot be read of the journal."""
+    """Changes, the newest first, under their days; captions above them say what cannot be read of the journal."""
 
     def __init__(
         self, rows: Sequence[ChangeRow], now: int, *, notices: Sequence[str] = (), narrow: bool = False
     ) -> None:
-        self.rows = tuple(rows)
-        self.notices = tuple(notices)
         self._now = now
         self._narrow = narrow
-        self._places = {row.key: place for place, row in enumerate(self.rows, len(self.notices))}
+        self._lines: list[tuple[str, ChangeRow | None]] = [(f"notice {text}", None) for text in notices]
+        for day, changes in groupby(rows, lambda row: day_name(row.at, now)):
+            self._lines += [(f"day {day}", None), *((row.key, row) for row in changes)]
+        self._places = {key: place for place, (key, _) in enumerate(self._lines)}
 
     def row(self, key: str | None) -> ChangeRow | None:
         """The change of a key."""
         place = self._places.get(key or "")
-        return None if place is None else self.rows[place - len(self.notices)]
+        return None if place is None else self._lines[place][1]
 
     def __len__(self) -> int:
-        return len(self.notices) + len(self.rows)
+        return len(self._lines)
 
     def key(self, index: int) -> str:
-        return f"notice {index}" if index < len(self.notices) else self.rows[index - len(self.notices)].key
+        return self._lines[index][0]
 
     def index(self, key: str) -> int | None:
-        if key.startswith("notice "):
-            place = int(key.partition(" ")[2])
-            return place if place < len(self.notices) else None
         return self._places.get(key)
 
     def selectable(self, index: int) -> bool:
-        return index >= len(self.notices)
+        return self._lines[index][1] is not None
 
     def text(self, index: int) -> str:
-        if index < len(self.notices):
-            return self.notices[index]
-        row = self.rows[index - len(self.notices)]
-        return f"{row.title} {row.key} {row.who}"
+        key, row = self._lines[index]
+        return key.partition(" ")[2] if row is None else f"{row.title} {row.key} {row.who}"
 
     def paint(self, index: int, width: int) -> Line:
-        if index < len(self.notices):
-            return [("! ", "attention bold"), (self.notices[index], "attention")]
-        row = self.rows[index - len(self.notices)]
+        key, row = self._lines[index]
+        if row is None:
+            kind, _, text = key.partition(" ")
+            return rule(text, width) if kind == "day" else [("! ", "attention bold"), (text, "attention")]
         sign = row.sign
         left: list[Span] = [(f"{sign.glyph} ", sign.ink), (row.title, sign.title_ink)]
         note: list[Span] = []
@@ -107,9 +109,9 @@ class ChangeRows(RowSource):
         return spread(left, [*note, (f"{age:>4}", "muted")], width)
 
     def paint_more(self, index: int, width: int) -> Sequence[Line]:
-        if not self._narrow or index < len(self.notices):
+        row = self._lines[index][1]
+        if not self._narrow or row is None:
             return ()
-        row = self.rows[index - len(self.notices)]
         count = f" · {len(row.beads)} beads" if len(row.beads) > 1 else ""
         said = f"  {row.key} · {row.who}{count} · {row.sign.word}"
         return [[(said, "muted")]]
@@ -134,7 +136,9 @@ class ChangeFilter:
         return ""
 
     def passing(self, rows: Iterable[ChangeRow]) -> list[ChangeRow]:
-        """The changes that contain all words."""
+        """The changes that contain all words; without any, what the loop did by itself is left out."""
+        if not self.words:
+            return [row for row in rows if row.who != LOOP]
         return [row for row in rows if all(self._has(row, word) for word in self.words)]
 
     def _has(self, row: ChangeRow, word: str) -> bool:
@@ -161,7 +165,7 @@ class ChangeFilter:
         """Completions of the word being typed, with their meaning."""
         key, colon, value = start.lower().partition(":")
         if not colon:
-            return [(f"{name}:", "") for name in self.FIELDS if start and name.startswith(key)]
+            return [(f"{name}:", "") for name in self.FIELDS if name.startswith(key)]
         if key != "state":
             return []
         return [(f"state:{state}", sign.word) for state, sign in STATE_SIGNS.items() if state.startswith(value)]
