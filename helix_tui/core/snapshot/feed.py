@@ -35,10 +35,8 @@ from helix_tui.core.snapshot.snapshot import Change, Condition, Notice, Snapshot
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.index import AttemptIndex
 
-STEP_MS = 4
-"""How long there must be no further change for a group of changes to be complete."""
-GROUP_MS = 30
-"""How long a group of changes may grow."""
+GROUP_MS = 50
+"""How long a group of changes may grow: one step of watchfiles."""
 
 _UNWATCHED = "files are checked once a second, not watched: "
 _RAISE = "; raise fs.inotify.max_user_watches"
@@ -109,7 +107,6 @@ class Watcher:
             *(folder for folder in folders if os.access(folder, os.R_OK)),
             watch_filter=None,
             debounce=GROUP_MS,
-            step=STEP_MS,
             stop_event=stop,
             rust_timeout=timeout_ms,
             # time alone ends a cooldown or makes a worker silent: no file changes then

@@ -125,11 +125,12 @@ def cut(lines: list[str], start: int, end: int, most: int) -> list[tuple[int, in
 
 def _with_ends(found: list[tuple[int, str, int]], last: int) -> list[Title]:
     """The headings for (level, text, line) tuples, with the ends of their sections."""
-    titles = []
-    for at, (level, text, line) in enumerate(found):
-        end = next((later[2] - 1 for later in found[at + 1 :] if later[0] <= level), last)
-        titles.append(Title(level, text, line, end))
-    return titles
+    ends, unended = [last] * len(found), list[int]()
+    for at, (level, _, line) in enumerate(found):
+        while unended and found[unended[-1]][0] >= level:
+            ends[unended.pop()] = line - 1
+        unended.append(at)
+    return [Title(level, text, line, end) for (level, text, line), end in zip(found, ends, strict=True)]
 
 
 def _markdown(lines: list[str]) -> list[tuple[int, str, int]]:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from msgspec import Struct, field
 
@@ -338,14 +339,26 @@ def is_finished_epic(queue: Queue, bead: Bead) -> bool:
     """Whether it is an open epic, not set aside, under which something was closed and nothing is left to do."""
     if bead.status not in ("open", "in_progress") or not looks_like_epic(bead):
         return False
-    below = {queue.beads[each].status for each in under(queue, bead.id) - {bead.id}}
+    below = _statuses_below(queue).get(bead.id, set())
     return "closed" in below and below <= TERMINAL
 
 
 def is_empty_epic(queue: Queue, bead: Bead) -> bool:
     """Whether it is an epic that no worker picks, and under which nothing is left and nothing was closed."""
-    below = {queue.beads[each].status for each in under(queue, bead.id) - {bead.id}}
+    below = _statuses_below(queue).get(bead.id, set())
     return queue.state(bead.id) == "epic_container" and looks_like_epic(bead) and below <= {"cancelled"}
+
+
+@lru_cache(maxsize=1)
+def _statuses_below(queue: Queue) -> dict[str, set[str]]:
+    """The statuses of the descendants of each bead; nested epics share the way up, so that the work is linear."""
+    below: dict[str, set[str]] = {}
+    for bead in queue.beads.values():
+        above = bead.parent
+        while above in queue.beads and above != bead.id and bead.status not in below.setdefault(above, set()):
+            below[above].add(bead.status)
+            above = queue.beads[above].parent
+    return below
 
 
 MAX_SIBLINGS = 3
