@@ -225,12 +225,14 @@ def _run(words: list[str]) -> int:
     adjust = getattr(module, "adjust", None)  # a command with other defaults for the global options
     call = adjust(call) if adjust else call
     failure = ""
+    unattended = name in ("hook", "run") or getattr(options, "serve", False) or call.read_only
+    person.attended = not unattended and sys.stdin.isatty() and sys.stderr.isatty()
     try:
         code: int = module.run(call)
     except HelixError as error:
         call.fail(error)
         code, failure = error.exit_code, error.message
-    if name is not None:
+    if name not in (None, "hook"):
         for line in person.notes():
             if not failure or failure not in line:
                 call.note(f"helix-tui: {line}")

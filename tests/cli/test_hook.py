@@ -55,7 +55,10 @@ def hook(event: str, raw: bytes, root: Path, **env: str) -> tuple[dict[str, Any]
         capture_output=True,
         timeout=60,
         cwd=root,
-        env={"PATH": "/usr/bin:/bin", "HOME": str(root), "HELIX_EMBEDDER": "off", **env},
+        env={
+            **{"PATH": "/usr/bin:/bin", "HOME": str(root), "HELIX_EMBEDDER": "off"},
+            **{"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"], **env},
+        },
     )
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)

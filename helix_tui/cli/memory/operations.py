@@ -7,7 +7,6 @@ document. ``inject`` writes the block for an agent into the bead that the agent 
 from __future__ import annotations
 
 import os
-import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -23,6 +22,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.embedding.minilm import load_encoder
+from helix_tui.core.ground.sqlite import connect
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.memory.changes import MemoryChange, MemoryChanges
 from helix_tui.core.memory.injection import with_block, without_block
@@ -31,8 +31,9 @@ from helix_tui.core.memory.memory_store import MemoryStore, look_into, open_memo
 from helix_tui.core.memory.plans import Plans, propose
 from helix_tui.core.memory.records import DatabaseMissing, DatabaseReadOnly, Injection, MemoryFault
 from helix_tui.core.memory.reports import Proposal
-from helix_tui.core.memory.store.database import database_path
+from helix_tui.core.memory.store.database import BUSY_SECONDS, database_path
 from helix_tui.core.memory.store.indexing import mentioned
+from helix_tui.core.memory.store.schema import TRIGGERS
 from helix_tui.core.supervision.agents.learning import Learner
 from helix_tui.settings import load_settings
 
@@ -161,8 +162,8 @@ def _database(call: Call) -> Iterator[Path]:
         if path.exists():
             # If no process has it open, SQLite would leave two files beside it, even after reading only.
             how = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
-            ours = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)
-            with closing(ours), closing(sqlite3.connect(copy)) as made:
+            ours = connect(path, timeout=BUSY_SECONDS, how=how, triggers=TRIGGERS)
+            with closing(ours), closing(connect(copy, timeout=BUSY_SECONDS)) as made:
                 ours.backup(made)
         yield copy
 

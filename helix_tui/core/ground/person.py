@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
@@ -47,6 +47,9 @@ class Ledger(Struct, frozen=True):
     allowed: tuple[Allowed, ...] = ()
     problem: str = ""
 
+
+attended = False
+"""Whether a person watches this process at a terminal: only then may what looks like theirs be entered as theirs."""
 
 _notes: dict[str, None] = {}
 
@@ -102,7 +105,12 @@ def load() -> Ledger:
 
 def allows(entry: Allowed) -> bool:
     """Whether exactly this is allowed."""
-    return entry in load().allowed
+    if entry in load().allowed:
+        return True
+    # another process may be entering it just now
+    with suppress(OSError), _locked(state_folder()):
+        return entry in load().allowed
+    return False
 
 
 def allow(*entries: Allowed) -> None:
@@ -112,8 +120,17 @@ def allow(*entries: Allowed) -> None:
         LedgerUnreadable: the ledger exists and cannot be read.
         OSError: it cannot be written.
     """
-    subjects = {(entry.kind, entry.repository, entry.subject) for entry in entries}
-    _change(lambda entry: (entry.kind, entry.repository, entry.subject) not in subjects, entries)
+    _change(lambda entry: True, lambda: entries)
+
+
+def allow_new(make: Callable[[], Allowed | None]) -> None:
+    """Make something, and allow it before any other process can ask.
+
+    Raises:
+        LedgerUnreadable: the ledger exists and cannot be read.
+        OSError: it cannot be made, or the ledger cannot be written.
+    """
+    _change(lambda entry: True, lambda: filter(None, [make()]))
 
 
 def revoke(repository: str, *kinds: Kind) -> None:
@@ -123,22 +140,24 @@ def revoke(repository: str, *kinds: Kind) -> None:
         LedgerUnreadable: the ledger exists and cannot be read.
         OSError: it cannot be written.
     """
-    _change(lambda entry: entry.repository != repository or bool(kinds and entry.kind not in kinds), ())
+    _change(lambda entry: entry.repository != repository or bool(kinds and entry.kind not in kinds), tuple)
 
 
-def _change(stays: Callable[[Allowed], bool], added: tuple[Allowed, ...]) -> None:
+def _change(stays: Callable[[Allowed], bool], make: Callable[[], Iterable[Allowed]]) -> None:
     folder = state_folder()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _locked(folder):
         ledger = load()
         if ledger.problem:
             raise LedgerUnreadable(ledger.problem)
-        entries = [*filter(stays, ledger.allowed), *added][-_MAX_ENTRIES:]
+        # the newest entry for a subject takes the place of the older
+        entries = {(entry.kind, entry.repository, entry.subject): entry for entry in filter(stays, ledger.allowed)}
+        entries |= {(entry.kind, entry.repository, entry.subject): entry for entry in make()}
         fresh = folder / f".{LEDGER}"
         # under the lock only one process has this name; what a killed one left is written over
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(entries)))
+            file.write(msgspec.json.format(msgspec.json.encode([*entries.values()][-_MAX_ENTRIES:])))
             file.flush()
             os.fsync(descriptor)
         os.replace(fresh, folder / LEDGER)

@@ -249,8 +249,10 @@ def _hide(own: Path) -> None:
     common_dir = common_dir_above(own.parent)
     if common_dir is not None:
         with contextlib.suppress(OSError):
-            exclude(common_dir)
-            return
+            # the line says that a database was made after it: for one that is there already it is not added
+            if "helix.db" not in names_in(own) or not _missing(common_dir / "info" / "exclude"):
+                exclude(common_dir)
+                return
     if ".gitignore" not in names_in(own):
         _put(own / ".gitignore", b"/*\n!/prompts/\n" if own.name == ".helix" else b"*\n", 0o600)
 

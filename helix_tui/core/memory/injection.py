@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.sqlite import connect
 from helix_tui.core.ground.text import BEGIN, END, clean_line, counted, split_block
 from helix_tui.core.memory import recall as recalling
 from helix_tui.core.memory.guard.scan import ORDER, shown
@@ -22,6 +23,7 @@ from helix_tui.core.memory.records import Injection, Memory, Recall, Recalled, S
 from helix_tui.core.memory.reports import Assessment
 from helix_tui.core.memory.store import rows
 from helix_tui.core.memory.store.database import Base, database_path
+from helix_tui.core.memory.store.schema import TRIGGERS
 
 _GIVEN = (
     "SELECT attempt, count(DISTINCT memory_id) FROM injection"
@@ -33,9 +35,9 @@ def memories_given(project: Project) -> dict[str, int]:
     """Attempt -> number of distinct memories it was shown; empty if there is no readable ledger."""
     path = database_path(project)
     try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1.0)) as database:
+        with closing(connect(path, how="mode=ro", timeout=1.0, triggers=TRIGGERS)) as database:
             return {str(attempt): int(count) for attempt, count in database.execute(_GIVEN)}
-    except sqlite3.Error:  # no file, no such tables yet, in use or damaged: Memory and doctor report it
+    except (OSError, sqlite3.Error):  # no file, no such tables yet, in use or damaged: Memory and doctor report it
         return {}
 
 

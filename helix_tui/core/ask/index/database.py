@@ -23,7 +23,9 @@ from msgspec import Struct
 from helix_tui.core.ask import tokens
 from helix_tui.core.ask.corpus.reader import Pieces
 from helix_tui.core.ask.index.segment import NAME, Segment, shifted
-from helix_tui.core.ground.writes import locked_folder, make_folder
+from helix_tui.core.ground.own_folders import NotUsed
+from helix_tui.core.ground.sqlite import connect
+from helix_tui.core.ground.writes import DATABASE, locked_folder, remove
 
 FORMAT = 7
 """Version number; increase it with any change of the tables or of the parsers' results."""
@@ -34,6 +36,8 @@ _LEFT_S = 7 * 86_400
 _KINDS = ("index", "records")
 """Prefixes of the index files: for the repository's files, and for its records."""
 _BUSY_MS = 20_000
+_MAX_VALUE_BYTES = 1_000_000_000
+"""SQLite's own limit: a segment of a large repository is one value."""
 MOST_MEANINGS = 20_000
 """Maximum vectors stored, 16 MB: each long question may add thirty passages that no other one needs."""
 _PATIENT_MS = 200
@@ -102,25 +106,17 @@ class Database:
         """A question may store vectors while another thread adds past commits."""
         self._opened: tuple[int, int] | None = None
         """The identity of the connected file."""
-        if path is not None:
-            make_folder(path.parent)
         try:
             self._connection = self._open()
         except sqlite3.OperationalError:
             raise
-        except sqlite3.DatabaseError:
+        except (NotUsed, sqlite3.DatabaseError):
             self._connection = self._replace()
         if path is not None:
             _remove_left(path)
 
     def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self.path if self.path is not None else ":memory:",
-            timeout=_BUSY_MS / 1000,
-            # transactions are started explicitly
-            isolation_level=None,
-            check_same_thread=False,
-        )
+        connection = connect(self.path, timeout=_BUSY_MS / 1000, max_value=_MAX_VALUE_BYTES)
         # SQLite's own `lower` changes only ASCII; names are stored as Python folds them
         connection.create_function("folded", 1, str.lower, deterministic=True)
         try:
@@ -152,11 +148,11 @@ class Database:
         with locked_folder(self.path.parent):
             # the file is different: the previous holder of the lock has replaced it
             if not damaged or _identity(self.path) != self._opened:
-                with contextlib.suppress(sqlite3.DatabaseError):
+                with contextlib.suppress(NotUsed, sqlite3.DatabaseError):
                     return self._open()
             # an old log beside a new file would be replayed into it
-            for ending in ("", "-wal", "-shm"):
-                self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+            for ending in DATABASE:
+                remove(self.path.with_name(self.path.name + ending))
             return self._open()
 
     def renew(self) -> None:

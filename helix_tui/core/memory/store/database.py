@@ -12,6 +12,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +21,12 @@ from numpy.typing import NDArray
 from sqlite_utils import Database
 
 from helix_tui.core.embedding.minilm import Encoder
+from helix_tui.core.ground.own_folders import NotUsed
 from helix_tui.core.ground.process import run
 from helix_tui.core.ground.programs import NEUTRAL
 from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.sqlite import connect
 from helix_tui.core.ground.time import NS, format_instant, now_ns
-from helix_tui.core.ground.writes import make_folder
 from helix_tui.core.memory.records import (
     DatabaseBusy,
     DatabaseCorrupt,
@@ -79,9 +81,8 @@ def open_database(path: Path, *, read_only: bool = False, busy_seconds: float = 
         _refuse_strange_file(path, read_only=read_only)
         if read_only:
             return _open_for_reading(path, busy_seconds)
-        make_folder(path.parent)
         _refuse_read_only(path)
-        connection = _connect(str(path), busy_seconds)
+        connection = _connect(path, busy_seconds)
         try:
             _prepare(connection, path)
         except BaseException:  # ctrl+c too must not leave the file open; it is raised again
@@ -92,7 +93,7 @@ def open_database(path: Path, *, read_only: bool = False, busy_seconds: float = 
 
 def empty_database() -> Database:
     """An in-memory database, for a memory that does not exist."""
-    database = _database(_connect(":memory:", BUSY_SECONDS))
+    database = _database(_connect(None, BUSY_SECONDS))
     with writing(database):
         migration.bring_up_to_date(database.conn, now_ns())
     return database
@@ -103,6 +104,8 @@ def guarded(path: Path) -> Iterator[None]:
     """Turn errors of SQLite and the file system into a :class:`MemoryFault` with advice."""
     try:
         yield
+    except NotUsed as error:
+        raise DatabaseForeign(error.message, error.advice) from error
     except sqlite3.DatabaseError as error:
         raise _fault(path, error) from error
     except UnicodeEncodeError as error:
@@ -122,12 +125,16 @@ def writing(database: Database) -> Iterator[Database]:
         yield database
         return
     connection.execute("BEGIN IMMEDIATE")
+    # our own triggers, the only ones here, keep an index of words, which SQLite calls unsafe
+    connection.execute("PRAGMA trusted_schema = ON")
     try:
         yield database
     except BaseException:  # ctrl+c too must not leave a transaction open; it is raised again
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+    finally:
+        connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("COMMIT")
 
 
@@ -140,6 +147,10 @@ def _fault(path: Path, error: sqlite3.DatabaseError) -> MemoryFault:
         )
     if "readonly" in said or "unable to open" in said:
         return DatabaseReadOnly(f"{path} cannot be written: {said}", "Look at its permissions and its folder's.")
+    if "interrupted" in said:
+        return DatabaseCorrupt(
+            f"{path} is damaged: reading it does not end", "Nothing was changed. Put a backup in its place."
+        )
     if "not a database" in said:
         return DatabaseCorrupt(
             f"{path} is not an SQLite database", "Nothing was changed. Move it away or put a backup in its place."
@@ -182,14 +193,10 @@ def _refuse_read_only(path: Path) -> None:
             )
 
 
-def _connect(target: str, busy_seconds: float, *, uri: bool = False) -> sqlite3.Connection:
-    # no isolation level: `writing` begins transactions; any thread: the store's lock admits one at a time
-    connection = sqlite3.connect(target, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=uri)
-    try:
-        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")  # opens the file
-    except BaseException:  # ctrl+c too must not leave the file open; it is raised again
-        connection.close()
-        raise
+def _connect(path: Path | None, busy_seconds: float, how: str = "mode=rwc", first: str = "") -> sqlite3.Connection:
+    # any thread: the store's lock admits one at a time
+    connection = connect(path, timeout=busy_seconds, how=how, triggers=migration.TRIGGERS, first=first)
+    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     return connection
 
 
@@ -204,7 +211,7 @@ def _open_for_reading(path: Path, busy_seconds: float) -> Database:
         _refuse_strangers(connection, path)
         if migration.needed(connection):
             with closing(connection):
-                copy = _connect(":memory:", busy_seconds)
+                copy = _connect(None, busy_seconds)
                 connection.backup(copy)
             with writing(_database(copy)):
                 migration.bring_up_to_date(copy, now_ns())
@@ -221,45 +228,28 @@ def _readable(path: Path, busy_seconds: float) -> sqlite3.Connection:
     create them (no permission, disk full), the database is read unchanged, or with its log from a copy; if there is no
     room for that either, in exclusive mode.
     """
-    uri = path.absolute().as_uri()
     try:
-        return _probed(_connect(f"{uri}?mode=ro", busy_seconds, uri=True))
+        return _connect(path, busy_seconds, "mode=ro")
     except sqlite3.OperationalError as error:
         if not any(sign in str(error) for sign in ("readonly", "unable to open", *_NO_ROOM)):
             raise
     log = path.with_name(f"{path.name}-wal")
     if not (log.exists() and log.stat().st_size):
-        return _connect(f"{uri}?immutable=1", busy_seconds, uri=True)
+        return _connect(path, busy_seconds, "immutable=1")
     try:
         return _copied(path, log, busy_seconds)
     except OSError:
-        return _exclusive(f"{uri}?mode=rw", busy_seconds)
-
-
-def _probed(connection: sqlite3.Connection) -> sqlite3.Connection:
-    """The connection, if a test read succeeds: only reading opens the files beside the database."""
-    try:
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except BaseException:  # ctrl+c too must not leave the file open; it is raised again
-        connection.close()
-        raise
-    return connection
+        # then the index of the log is kept in memory instead of a file
+        return _connect(path, busy_seconds, "mode=rw", "PRAGMA locking_mode = EXCLUSIVE")
 
 
 def _copied(path: Path, log: Path, busy_seconds: float) -> sqlite3.Connection:
     with tempfile.TemporaryDirectory() as folder:
         _copy_from_outside((path, log), Path(folder))
-        copy = _connect(":memory:", busy_seconds)
-        with closing(_connect(str(Path(folder, path.name)), busy_seconds)) as source:
+        copy = _connect(None, busy_seconds)
+        with closing(_connect(Path(folder, path.name), busy_seconds)) as source:
             source.backup(copy)
     return copy
-
-
-def _exclusive(uri: str, busy_seconds: float) -> sqlite3.Connection:
-    """An exclusive connection, which keeps the index of the log in memory instead of a file."""
-    connection = _connect(uri, busy_seconds, uri=True)
-    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-    return _probed(connection)
 
 
 def _copy_from_outside(files: Iterable[Path], folder: Path) -> None:
@@ -320,17 +310,10 @@ def _refuse_strangers(connection: sqlite3.Connection, path: Path) -> None:
 def _back_up(path: Path) -> None:
     """Copy the file to an unused name beside it, before anything is migrated."""
     stamp = format_instant(now_ns()).replace(":", "").replace("-", "")
-    number = 0
-    while True:
-        # never overwrite an older copy; for the owner only: memories may contain secrets
-        copy = path.with_name(f"{path.name}.{stamp}{f'-{number}' if number else ''}.bak")
-        try:
-            os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            break
-        except FileExistsError:
-            number += 1
+    names = (f"{path.name}.{stamp}{f'-{number}' if number else ''}.bak" for number in count())
+    copy = next(path.with_name(name) for name in names if not os.path.lexists(path.with_name(name)))
     # a separate connection sees the state before the open transaction
-    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+    with closing(_connect(path, BUSY_SECONDS)) as source, closing(_connect(copy, BUSY_SECONDS)) as target:
         source.backup(target)
 
 

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from helix_tui.core.ground.records import decode_json
+from helix_tui.core.ground.sqlite import plain
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.memory.records import TYPES
 from helix_tui.core.memory.store.rows import number
@@ -492,6 +493,10 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(collected):
             yield collected
             collected = ""
+
+
+TRIGGERS = frozenset(plain(statement) for statement in _statements(OUR_TRIGGERS))
+"""The only triggers that a database may have."""
 
 
 def _narrow_check(connection: sqlite3.Connection) -> str:
