@@ -233,10 +233,17 @@ def locate(call: Call) -> Project:
     # as ddx does, DDX_BEAD_DIR outranks the folder
     if named is not None and not os.environ.get("DDX_BEAD_DIR"):
         here = Path(os.path.abspath(named))
-        if here != project.root and (here / ".ddx").is_dir():
+        if here != project.root and project.attempt is None and (here / ".ddx").is_dir():
             add_root(here)
-            return replace(project, root=here, ddx_dir=here / ".ddx")
+            project = replace(project, root=here, ddx_dir=here / ".ddx", primary=None)
+    if project.notice and project.notice not in _noted:
+        _noted.add(project.notice)
+        call.note(f"helix: {project.notice}")
     return project
+
+
+_noted: set[str] = set()
+"""Notices of folders that were written: a command may look for its project more than once."""
 
 
 _HINT = "weights-hint"

@@ -181,7 +181,7 @@ class BeadHistory:
     def _in_git(self, bead_id: str) -> LastSeen | None:
         """Find the bead in git: the newest commit that changed how often its id occurs removed it."""
         try:
-            tracker = self._project.beads_file.resolve().relative_to(self._project.root.resolve()).as_posix()
+            tracker = self._project.beads_file.resolve().relative_to(self._project.main_root.resolve()).as_posix()
         except (ValueError, OSError, RuntimeError):  # outside the work tree, or circular links
             return None
         needle = f'-S"id":"{bead_id}"'
@@ -202,7 +202,7 @@ class BeadHistory:
     def _git(self, *args: str) -> Finished | None:
         if self._project.git_dir is None:
             return None
-        return ask_git(self._project.root, *args, timeout=self._timeout, cap=_MAX_OUTPUT)
+        return ask_git(self._project.main_root, *args, timeout=self._timeout, cap=_MAX_OUTPUT)
 
 
 def _find_row(lines: Iterable[bytes], bead_id: str) -> Bead | None:

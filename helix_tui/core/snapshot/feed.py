@@ -285,6 +285,7 @@ class Gatherer:
     def _notices(self, tracker: Tracker, queue: Queue, dialect: Dialect | None, archive: Tracker) -> tuple[Notice, ...]:
         notices = [Notice("problem", tracker.problem)] if tracker.problem else []
         notices.extend(Notice("person", line) for line in person.notes())
+        notices += [Notice("folder", self.project.notice)] if self.project.notice else []
         notices.extend(Notice("ddx", remark.text, remark.short) for remark in remarks(tracker.beads, dialect))
         if tracker.dropped:
             count = len(tracker.dropped)

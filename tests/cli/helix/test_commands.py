@@ -404,8 +404,15 @@ def test_commit_stages_commits_and_closes(helix: Any, stage: StageFactory) -> No
     ran = helix(world, "commit", "a-1")
     assert ran.code == 0
     assert "no staged changes — staging all modified files" in ran.err
-    assert _git(world.root, "log", "-1", "--format=%s").strip() == "a-1 Do the thing"
-    assert world.rows()["a-1"]["status"] == "closed"
+    # the work, then the tracker: nothing of it is left uncommitted (case 68)
+    assert _git(world.root, "log", "-2", "--format=%s").split("\n")[:2] == [
+        "a-1 close tracker bead",
+        "a-1 Do the thing",
+    ]
+    assert "Verification: ddx bead show a-1 --json" in _git(world.root, "log", "-1", "--format=%b")
+    assert _git(world.root, "status", "--porcelain", "--untracked-files=no") == ""
+    work = _git(world.root, "rev-parse", "HEAD~1").strip()
+    assert (world.rows()["a-1"]["status"], world.rows()["a-1"]["closing_commit_sha"]) == ("closed", work)
 
 
 def test_commit_without_an_id_names_the_files(helix: Any, stage: StageFactory) -> None:
@@ -439,7 +446,8 @@ def test_commit_takes_no_record_of_ddx_for_work(helix: Any, stage: StageFactory)
     ran = helix(world, "commit", "a-1")
     assert ran.code == 0, ran.err
     assert "left out of the commit" in ran.err
-    assert _git(world.root, "show", "--name-only", "--format=", "HEAD").strip() == "work.txt"
+    assert _git(world.root, "show", "--name-only", "--format=", "HEAD~1").strip() == "work.txt"
+    assert _git(world.root, "show", "--name-only", "--format=", "HEAD").strip() == ".ddx/beads.jsonl"
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -473,20 +481,23 @@ def test_commit_fails_where_the_build_gate_fails(
     assert world.rows()["a-1"]["status"] == "open"
 
 
-def test_commit_refuses_where_the_gate_is_asked_for_and_not_installed(
-    helix: Any, stage: StageFactory, monkeypatch: pytest.MonkeyPatch
+def test_commit_takes_the_gate_that_is_there(
+    helix: Any, stage: StageFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = stage([row("a-1")], git=True)
+    cargo = tmp_path / "tools" / "cargo"
+    cargo.parent.mkdir()
+    cargo.write_text("#!/bin/sh\nexit 1\n")
+    cargo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{cargo.parent}{os.pathsep}{os.environ['PATH']}")
+    # lefthook is not installed here
     (world.root / "lefthook.yml").write_text("pre-commit:\n")
-    _git(world.root, "add", "lefthook.yml")
-    before = _git(world.root, "rev-parse", "HEAD")
+    (world.root / "Cargo.toml").write_text("[workspace]\n")
+    _git(world.root, "add", "lefthook.yml", "Cargo.toml")
     ran = helix(world, "commit", "a-1")
-    assert (ran.code, "lefthook.yml asks for lefthook" in ran.err) == (1, True)
-    assert helix(world, "commit", "a-1", "--dry-run").code == 1
-    assert _git(world.root, "rev-parse", "HEAD") == before
+    assert (ran.code, "`cargo check --workspace` ended with 1" in ran.err) == (1, True), ran.err
     ran = helix(world, "commit", "a-1", "--no-gate")
     assert (ran.code, "without the build gate, as asked" in ran.err) == (0, True)
-    assert _git(world.root, "rev-parse", "HEAD") != before
 
 
 def test_commit_says_that_there_is_no_gate(helix: Any, stage: StageFactory) -> None:

@@ -289,7 +289,8 @@ def test_commit_pushes_though_other_files_are_changed_too(helix: Any, changed: S
     ran = helix(changed, "commit", "a-1")
     assert ran.code == 0, ran.err
     assert git(changed.root, "rev-parse", "origin/main") == git(changed.root, "rev-parse", "HEAD")
-    assert changed.rows()["a-1"]["closing_commit_sha"] == git(changed.root, "rev-parse", "HEAD").strip()
+    assert changed.rows()["a-1"]["closing_commit_sha"] == git(changed.root, "rev-parse", "HEAD~1").strip()
+    assert git(changed.root, "show", "origin/main:.ddx/beads.jsonl").count('"closed"') == 1
 
 
 def test_commit_says_which_file_a_pull_conflicts_in(helix: Any, changed: Stage, tmp_path: Path) -> None:
@@ -319,15 +320,81 @@ def test_commit_says_why_a_remote_refuses_a_push(helix: Any, changed: Stage, tmp
     assert (ran.code, "stays open" in ran.err) == (1, False), ran.err
 
 
+@pytest.fixture
+def colleague(changed: Stage, tmp_path: Path) -> Path:
+    """Another person's clone of the upstream repository."""
+    git(tmp_path, "clone", "-q", str(tmp_path / "remote.git"), str(tmp_path / "other"))
+    return tmp_path / "other"
+
+
+def push(colleague: Path, file: str, text: str) -> None:
+    (colleague / file).write_text(text)
+    git(colleague, "add", "--", file)
+    git(colleague, "commit", "-qm", "theirs")
+    git(colleague, "push", "-q")
+
+
+def test_commit_overwrites_no_row_that_was_changed_upstream(helix: Any, changed: Stage, colleague: Path) -> None:
+    theirs = (colleague / ".ddx" / "beads.jsonl").read_text().replace('"priority":2', '"priority":0')
+    push(colleague, ".ddx/beads.jsonl", theirs)
+    changed.rewrite("a-1", notes="as ddx leaves it, uncommitted")
+    before = tree(changed.root), git(changed.root, "rev-parse", "HEAD"), git(changed.root, "status", "--porcelain")
+    ran = helix(changed, "commit", "a-1")
+    assert (ran.code, "the upstream branch changed a-1 in the tracker" in ran.err) == (1, True), ran.err
+    assert "`git pull`" in ran.err
+    after = tree(changed.root), git(changed.root, "rev-parse", "HEAD"), git(changed.root, "status", "--porcelain")
+    assert (after, git(changed.root, "stash", "list")) == (before, "")
+
+
+def test_commit_goes_on_top_of_the_upstream_branch_beside_uncommitted_work(
+    helix: Any, changed: Stage, colleague: Path
+) -> None:
+    push(colleague, "theirs.txt", "theirs\n")
+    (changed.root / "g.txt").write_text("staged\n")
+    git(changed.root, "add", "g.txt")
+    ran = helix(changed, "commit", "a-1")
+    assert ran.code == 0, ran.err
+    # f.txt is a person's other work: it is neither committed nor stashed nor changed
+    assert ((changed.root / "f.txt").read_text(), git(changed.root, "stash", "list")) == ("two\n", "")
+    assert git(changed.root, "status", "--porcelain", "--untracked-files=no") == " M f.txt\n"
+    subjects = git(changed.root, "log", "-3", "--format=%s", "origin/main").split("\n")[:3]
+    assert subjects == ["a-1 close tracker bead", "a-1 Do it", "theirs"]
+
+
+def test_commit_whose_push_is_refused_leaves_the_tracker_as_it_was(helix: Any, changed: Stage, tmp_path: Path) -> None:
+    hook = tmp_path / "remote.git" / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    changed.rewrite("a-1", notes="uncommitted before")
+    row_before, status = changed.rows()["a-1"], git(changed.root, "status", "--porcelain", ".ddx/beads.jsonl")
+    ran = helix(changed, "commit", "a-1")
+    assert (ran.code, "a-1 stays open" in ran.err) == (1, True), ran.err
+    assert changed.rows()["a-1"] == row_before
+    assert git(changed.root, "status", "--porcelain", ".ddx/beads.jsonl") == status
+    assert git(changed.root, "log", "-1", "--format=%s").strip() == "a-1 Do it"
+
+
+def test_nothing_is_committed_or_landed_on_a_detached_head(helix: Any, changed: Stage) -> None:
+    git(changed.root, "checkout", "-q", "--detach")
+    head = git(changed.root, "rev-parse", "HEAD")
+    for words in (("commit", "a-1"), ("commit", "a-1", "--dry-run"), ("build", "a-1"), ("run",), ("start",)):
+        ran = helix(changed, *words)
+        assert (ran.code != 0, "HEAD is detached" in ran.err, "git switch" in ran.err) == (True, True, True), ran.err
+    assert (git(changed.root, "rev-parse", "HEAD"), changed.rows()["a-1"]["status"]) == (head, "open")
+
+
 def test_commit_dry_run_is_what_commit_does(helix: Any, changed: Stage) -> None:
     before = tree(changed.root), git(changed.root, "status", "--porcelain")
     assert helix(changed, "commit", "a-1", "--dry-run").out.splitlines() == [
+        "git fetch -q",
+        "git merge -q --ff-only '@{upstream}'",
         "git add -u -- :/ ':(exclude).ddx' ':(exclude).helix' ':(exclude).helix-logs'",
         "git commit -q -m 'a-1 Do it' -m '1 file changed, 1 insertion(+), 1 deletion(-)'",
-        "git pull -q --rebase --autostash",
-        "git push -q",
         "ddx bead update a-1 --set 'closing_commit_sha=<the new commit>'",
         "ddx bead close a-1",
+        "git commit -q -m 'a-1 close tracker bead' -m 'Verification: ddx bead show a-1 --json'"
+        " --only -- .ddx/beads.jsonl",
+        "git push -q",
     ]
     assert (tree(changed.root), git(changed.root, "status", "--porcelain")) == before
     git(changed.root, "checkout", "-q", "f.txt")

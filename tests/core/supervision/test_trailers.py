@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.supervision.stages.commit import parse_next_action, parse_trailers
 from helix_tui.core.supervision.stages.table import NEXT_ACTIONS, STAGES
+from helix_tui.core.supervision.stages.trailers import parse_next_action, parse_trailers
 
 ALL = " | ".join(NEXT_ACTIONS)
 

@@ -124,6 +124,9 @@ def _written_again(project: Project, ending: WorkerEnding) -> tuple[str, ...]:
 
 def foretell_stoppage(project: Project) -> Stoppage | None:
     """What would keep every release from landing anything here, before a worker was paid to find out; else None."""
+    if project.notice:
+        ending = WorkerEnding("", 0, "foreign_folder", project.notice)
+        return Stoppage(ending, True, (), "correct that, or work in the project itself", foretold=True)
     if project.git_dir is None or not project.detached:
         return None
     stamp = stamp_of(project.git_dir / "HEAD")

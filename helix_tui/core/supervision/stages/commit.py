@@ -1,24 +1,24 @@
-"""Commit work on a bead (gate, commit, push, close), and parse the trailers of a stage's answer.
+"""Commit work on a bead: gate, commit, close, commit the tracker, push both (docs/formats/helix.md §6).
 
-`commit` (docs/formats/helix.md §6): rebase and push come before closing, as a rebase changes the commit's hash; a
-failed push is reported, and the bead then stays open. Files that ddx and HELIX write for themselves go into no commit
-of a bead, and alone are nothing to commit.
-
-`parse_trailers` (§2 and §6): an answer ends in ``NAME: value`` lines, which are read as tolerantly as agents write
-them. Bold marks and backticks are ignored; a line may be a heading, a list item, a table cell or an object member, in
-any case. A line that repeats the instructions (``A | B | C``, ``<text>``) is not an answer. NEXT_ACTION counts only as
-HELIX writes it, and its first line; of every other trailer the last one, as answers quote their instructions first.
+What the upstream branch changed is fetched first. Nothing is stashed, and nothing is merged over what is not committed:
+where a bead's row was changed upstream, or the branches have diverged, nothing is committed. If the push fails, the
+commit of the tracker is taken back, so that the bead stays open. Files that ddx and HELIX write for themselves go into
+no commit of the work, and alone are nothing to commit.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
 from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.ddx.files import decode_object, text
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.lifecycle import unclosed
@@ -26,12 +26,14 @@ from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan import plan
 from helix_tui.core.editing.steps import Overlay, called, named
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import is_file
+from helix_tui.core.ground.files import is_file, text_of
 from helix_tui.core.ground.git import GitFailed, change_git
+from helix_tui.core.ground.merge_trial import branch_of
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.programs import program
+from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.stages.table import NEXT_ACTIONS, Stage, Trailer
+from helix_tui.core.supervision.signals.stoppage import foretell_stoppage
 
 SUBJECT = 72
 GATE_TIMEOUT_S = 1800.0
@@ -39,6 +41,7 @@ GIT_TIMEOUT_S = 120.0
 GATE_LINES = 40
 """Number of last lines of a failed gate that are shown."""
 
+_MAX_TRACKER = 256 << 20
 _SAID_LINES = 12
 """Number of last lines of a failed git that are shown."""
 
@@ -47,8 +50,12 @@ _WORK = (":/", ":(exclude).ddx", ":(exclude).helix", ":(exclude).helix-logs")
 
 _STAGE = ("add", "-u", "--", *_WORK)
 _UNSTAGE = ("reset", "-q", "--", ".ddx")
-_PUSH = (("pull", "-q", "--rebase", "--autostash"), ("push", "-q"))
-"""Stash uncommitted changes for the rebase: ddx rewrites a tracked tracker all the time."""
+_FETCH = ("fetch", "-q")
+_FORWARD = ("merge", "-q", "--ff-only", "@{upstream}")
+"""Git refuses it where it would overwrite a change that is not committed."""
+_REBASE = ("rebase", "-q", "--no-autostash", "@{upstream}")
+"""Git refuses it while any tracked file has changes that are not committed."""
+_PUSH = ("push", "-q")
 
 
 class CommitError(HelixError):
@@ -78,20 +85,12 @@ class Committed(Struct, frozen=True):
 
 LEFTHOOK = ("lefthook.yml", "lefthook.yaml", ".lefthook.yml")
 
-NO_GATE = "no build gate here: neither lefthook.yml nor Cargo.toml nor package.json"
+NO_GATE = "no build gate here: neither lefthook.yml with lefthook installed nor Cargo.toml nor package.json"
 
 
 def gate_of(root: Path, which: Callable[[str], str | None] = program) -> tuple[str, ...]:
-    """The project's build gate: lefthook, cargo or npm, in this order; empty if none.
-
-    Raises:
-        CommitError: the project requires a gate that is not installed here.
-    """
-    asked = next((name for name in LEFTHOOK if is_file(root / name)), "")
-    if asked and not which("lefthook"):
-        message = f"nothing was committed: {asked} asks for lefthook as the build gate, and it is not installed here"
-        raise CommitError(message, "Install lefthook, or pass --no-gate to commit without the gate.")
-    if asked:
+    """The project's build gate that is installed: lefthook, cargo or npm, in this order; empty if none."""
+    if which("lefthook") and any(is_file(root / name) for name in LEFTHOOK):
         return ("lefthook", "run", "pre-commit")
     if is_file(root / "Cargo.toml"):
         return ("cargo", "check", "--workspace")
@@ -104,21 +103,28 @@ def commands_of(curator: Curator, bead_id: str, title: str, *, gated: bool = Tru
     """The commands that a commit would run, in order; the commit's hash is not known before.
 
     Raises:
-        CommitError: nothing to commit, or the gate is not installed.
+        CommitError: there is nothing to commit, or no branch to commit on.
     """
     root = curator.project.root
     staged = _must_change(root)
+    require_branch(root)
     gate = gate_of(root) if gated else ()
     _must_close(curator, bead_id)
-    commands: list[tuple[str, ...]] = [("git", *_UNSTAGE)] if _bookkeeping_staged(root) else []
+    upstream = _has_upstream(root)
+    commands: list[tuple[str, ...]] = [("git", *_FETCH), ("git", *_FORWARD)] if upstream else []
+    commands += [("git", *_UNSTAGE)] if _bookkeeping_staged(root) else []
     commands += [] if staged else [("git", *_STAGE)]
     commands += [gate] if gate else []
     commands.append(("git", *_commit_words(root, subject_of(root, bead_id, title), staged)))
-    if _has_upstream(root):
-        commands += [("git", *words) for words in _PUSH]
+    push = [("git", *_PUSH)] if upstream else []
+    tracker = _tracker(curator.project)
+    if not bead_id or not tracker:
+        commands += push
     if bead_id:
         queue = curator.look().queue
         commands += plan(closing(bead_id, "<the new commit>"), queue, curator.dialect(queue)).commands
+    if bead_id and tracker:
+        commands += [("git", *_tracker_words(bead_id, tracker)), *push]
     return commands
 
 
@@ -144,7 +150,11 @@ def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None
     curator.gate.check()
     # everything that may refuse is checked before the gate, which may take half an hour
     staged = _must_change(root)
+    require_branch(root)
     _must_close(curator, bead_id)
+    tracker, upstream = _tracker(curator.project), _has_upstream(root)
+    if upstream:
+        _meet_upstream(root, tracker, say)
     gate = gate_of(root) if gated else ()
     if _bookkeeping_staged(root):
         _git(root, *_UNSTAGE)
@@ -158,20 +168,112 @@ def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None
     else:
         say("committing without the build gate, as asked (--no-gate)")
     _git(root, *_commit_words(root, subject, staged=True))
-    say(f"committed: {subject}")
-    pushed, note = _push(root)
-    # after the push: its rebase changes the commit's hash
-    sha = _git(root, "rev-parse", "HEAD").out.strip()
-    if not pushed and _has_upstream(root):
+    failed = _rebase(root) if upstream else ""
+    sha = last = _head(root)
+    say(f"committed to {branch_of(root)}: {subject}")
+    closed, before, within = False, "", bool(bead_id and tracker and not failed)
+    if within:
+        # the tracker as it is, with what others have changed in it and nobody committed
+        before = _git(root, "stash", "create").out.strip() if _differs(root, "HEAD", "--", tracker) else ""
+        closed = _close(curator, bead_id, sha)
+        if _differs(root, "HEAD", "--", tracker):
+            _git(root, *_tracker_words(bead_id, tracker))
+        last = _head(root)
+    failed = failed or (_push(root) if upstream else "")
+    if failed:
+        if sha != last == _head(root):
+            _take_back(root, sha, before, tracker)
         bead = curator.look().queue.beads.get(bead_id)
-        stays = bead is not None and bead.status not in TERMINAL
-        but = f"committed as {sha[:12]}, but {note}" + (f"; {bead_id} stays open" if stays else "")
-        raise CommitError(but, "Push, then close the bead." if stays else "Push it: `git push`.")
-    say("pushed" if pushed else note)
-    closed = bool(bead_id) and _close(curator, bead_id, sha)
+        still_open = bead is not None and bead.status not in TERMINAL
+        but = f"committed as {sha[:12]}, but {failed}" + (f"; {bead_id} stays open" if still_open else "")
+        raise CommitError(but, "Push, then close the bead." if still_open else "Push it: `git push`.")
+    note = "" if upstream else "no upstream branch: not pushed"
+    say(note or "pushed")
+    if bead_id and not within:
+        say("the tracker is not in this work tree's commits: no commit closes it")
+        closed = _close(curator, bead_id, sha)
     if bead_id:
         say(f"closed {bead_id}" if closed else f"{bead_id} was closed already")
-    return Committed(subject, sha, gate, pushed, note, closed)
+    return Committed(subject, sha, gate, upstream, note, closed)
+
+
+def require_branch(root: Path) -> None:
+    """Require that what is committed or merged here will be on a branch.
+
+    Raises:
+        CommitError: HEAD is detached, or the git folder is not this work tree's.
+    """
+    stoppage = foretell_stoppage(find_project(root))
+    if stoppage is not None:
+        raise CommitError(f"nothing was changed: {stoppage.words}", f"{stoppage.fix[:1].upper()}{stoppage.fix[1:]}.")
+
+
+def _meet_upstream(root: Path, tracker: str, say: Callable[[str], None]) -> None:
+    """Fetch, and follow the upstream branch where git can without overwriting what is not committed.
+
+    Raises:
+        CommitError: rows of the tracker were changed there.
+    """
+    fetched = try_git(root, *_FETCH)
+    if fetched.rc != 0:
+        say(f"compared with what was fetched last: {failure('fetch', fetched)}")
+    base = try_git(root, "merge-base", "HEAD", "@{upstream}").out.strip()
+    if tracker and base:
+        old, theirs = (_rows(try_git(root, "show", f"{rev}:./{tracker}").out) for rev in (base, "@{upstream}"))
+        ours = _rows(text_of(root / tracker, _MAX_TRACKER))
+        ids = {**old, **theirs}
+        changed = [each for each in ids if theirs.get(each) not in (old.get(each), ours.get(each))]
+        if changed:
+            message = f"nothing was committed: the upstream branch changed {named(changed)} in the tracker"
+            raise CommitError(message, f"`git commit {tracker}`, then `git pull`; after that commit again.")
+    try_git(root, *_FORWARD)
+
+
+def _rebase(root: Path) -> str:
+    """Put what was committed on top of the upstream branch, if that has more; return why it failed, or ""."""
+    if try_git(root, "merge-base", "--is-ancestor", "@{upstream}", "HEAD").rc == 0:
+        return ""
+    done = try_git(root, *_REBASE)
+    if done.rc == 0 and not done.timed_out:
+        return ""
+    # a conflict must not leave the work tree in the middle of a rebase
+    try_git(root, "rebase", "--abort")
+    return failure("rebase", done)
+
+
+def _rows(tracker: str) -> dict[str, dict[str, Any]]:
+    """The readable rows of a tracker by id."""
+    rows: dict[str, dict[str, Any]] = {}
+    for line in tracker.split("\n"):
+        with suppress(ValueError):
+            row = decode_object(line.encode())
+            rows[text(row, "id")] = row
+    return rows
+
+
+def _tracker(project: Project) -> str:
+    """The tracker's path in this work tree, if git tracks it; "" if its rows go into no commit made here."""
+    path = os.path.relpath(project.beads_file, project.root)
+    listed = try_git(project.root, "ls-files", "--error-unmatch", "--", path)
+    return path if not path.startswith("..") and listed.rc == 0 else ""
+
+
+def _tracker_words(bead_id: str, tracker: str) -> tuple[str, ...]:
+    """The commit command of a tracker in which a bead was closed."""
+    verification = f"Verification: ddx bead show {bead_id} --json"
+    subject = _cut(f"{bead_id} close tracker bead", SUBJECT)
+    return ("commit", "-q", "-m", subject, "-m", verification, "--only", "--", tracker)
+
+
+def _take_back(root: Path, sha: str, before: str, tracker: str) -> None:
+    """Remove the commits that closed the bead, and leave the tracker as it was; git refuses if others changed it."""
+    if try_git(root, "reset", "-q", "--keep", sha).rc == 0 and before:
+        _git(root, "checkout", "-q", before, "--", tracker)
+        _git(root, "reset", "-q", "--", tracker)
+
+
+def _head(root: Path) -> str:
+    return _git(root, "rev-parse", "HEAD").out.strip()
 
 
 def commit_files(root: Path, files: Sequence[str], subject: str) -> str:
@@ -207,17 +309,10 @@ def _pass_gate(root: Path, gate: tuple[str, ...], say: Callable[[str], None]) ->
     say("build gate passed")
 
 
-def _push(root: Path) -> tuple[bool, str]:
-    if not _has_upstream(root):
-        return False, "no upstream branch: not pushed"
-    for words in _PUSH:
-        done = try_git(root, *words)
-        if done.rc != 0 or done.timed_out:
-            # a conflict must not leave the work tree in the middle of a rebase
-            if words[0] == "pull":
-                try_git(root, "rebase", "--abort")
-            return False, failure(words[0], done)
-    return True, ""
+def _push(root: Path) -> str:
+    """Push; return why it failed, or ""."""
+    done = try_git(root, *_PUSH)
+    return failure("push", done) if done.rc != 0 or done.timed_out else ""
 
 
 def _must_be_repository(root: Path) -> None:
@@ -358,96 +453,3 @@ def try_git(root: Path, *words: str) -> Finished:
 def _cut(text: str, most: int) -> str:
     plain = re.sub(r"\s+", " ", clean_line(text, 400)).strip()
     return plain if len(plain) <= most else plain[: most - 1].rstrip() + "…"
-
-
-_MARKS = str.maketrans("", "", "*`")
-_LEAD = r"""^[ \t>#|\-+"'{(\[_\d.)]*"""
-_BETWEEN = r"""["'_ \t]*(?:[:=|]|\n)[\s"'(\[_]*"""
-"""The separator between a name and its value: a sign, or the end of a heading's line."""
-_TEMPLATE = re.compile(r"<[\w ]+>$")
-
-
-class Trailers(Struct, frozen=True):
-    """The trailers of one answer."""
-
-    values: Mapping[str, str] = {}
-    problems: tuple[str, ...] = ()
-    """What the stage's contract requires and the answer lacks; else empty."""
-
-    def get(self, name: str) -> str:
-        """A trailer's value, or ""."""
-        return self.values.get(name, "")
-
-    def number(self, name: str) -> int | None:
-        """A trailer's value as a whole number."""
-        found = re.match(r"\d+", self.get(name))
-        return int(found.group()) if found else None
-
-
-NO_TRAILERS = Trailers()
-
-
-def parse_next_action(answer: str) -> str:
-    """The first code in a check's answer, or ""; the name and the code count only as HELIX writes them, in capitals
-    (FEAT-002, docs/formats/helix.md §2).
-    """
-    codes = "|".join(NEXT_ACTIONS)
-    match = re.search(rf"NEXT_ACTION: *({codes})\b{_not_template(NEXT_ACTIONS)}", answer.translate(_MARKS))
-    return match[1] if match else ""
-
-
-def parse_trailers(answer: str, stage: Stage) -> Trailers:
-    """The trailers of a stage in its agent's answer."""
-    plain = answer.translate(_MARKS)
-    values: dict[str, str] = {}
-    problems: list[str] = []
-    for trailer in stage.trailers:
-        if trailer.name == "NEXT_ACTION":
-            value = parse_next_action(answer)
-        else:
-            value = next(reversed(_all(plain, trailer)), "")
-        if value:
-            values[trailer.name] = clean_line(value, 1000)
-        elif trailer.required:
-            other = _another_word(plain, trailer)
-            problems.append(
-                f"{stage.name} output says {trailer.name}: {other}, which is none of {', '.join(trailer.words)}"
-                if other
-                else f"{stage.name} output missing {trailer.name} trailer"
-            )
-    return Trailers(values, tuple(problems))
-
-
-def _all(plain: str, trailer: Trailer) -> list[str]:
-    """Every value of a trailer in an answer, in order."""
-    name = trailer.name.replace("_", "[_ -]")
-    if trailer.words:
-        words = "|".join(re.escape(word).replace("_", "[_ -]") for word in trailer.words)
-        pattern = rf"{_LEAD}{name}{_BETWEEN}({words})\b{_not_template(trailer.words)}"
-        named = {word.lower(): word for word in trailer.words}
-        return [named[re.sub("[ -]", "_", word.lower())] for word in _find(pattern, plain)]
-    if trailer.count:
-        return _find(rf"{_LEAD}{name}{_BETWEEN}(\d+)\b", plain)
-    found = _find(rf"""{_LEAD}{name}["'_ \t]*[:=|][ \t]*(\S[^\n]*)""", plain)
-    values = [value.strip(" \t\r|\"'") for value in found]
-    if trailer.word:
-        values = [value.split()[0].rstrip(".,;") for value in values if value]
-    return [value for value in values if value and not _TEMPLATE.match(value)]
-
-
-def _another_word(plain: str, trailer: Trailer) -> str:
-    """An answer's invalid value of a trailer with fixed values; "" if it only repeats the choices."""
-    if not trailer.words:
-        return ""
-    said = next(reversed(_all(plain, Trailer(trailer.name))), "")
-    known = re.search(rf"\b({'|'.join(map(re.escape, trailer.words))})\b", said, re.IGNORECASE)
-    return "" if known else clean_line(said, 60)
-
-
-def _find(pattern: str, plain: str) -> list[str]:
-    return re.findall(pattern, plain, re.MULTILINE | re.IGNORECASE)
-
-
-def _not_template(words: tuple[str, ...]) -> str:
-    """A lookahead that forbids a second word of the list of choices."""
-    return rf"(?![ \t]*[|/][ \t]*(?:{'|'.join(words)})\b)"

@@ -35,7 +35,7 @@ from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.writes import remove, replace_file
 from helix_tui.core.supervision.signals.questions import OpenQuestions
-from helix_tui.core.supervision.stages.commit import CommitError, clean_tree, failure, try_git
+from helix_tui.core.supervision.stages.commit import CommitError, clean_tree, failure, require_branch, try_git
 
 MAX_NAMED = 5
 _MAX_BYTES = 1 << 30
@@ -210,11 +210,15 @@ def resolve(root: Path, change: KeptChange) -> KeptChange:
 
 
 def _require_mergeable(root: Path) -> None:
-    """Require what every merge needs: a clean work tree and a name for the commit.
+    """Require what every merge needs: a branch, a clean work tree and a name for the commit.
 
     Raises:
         OperationRefused: one is missing.
     """
+    try:
+        require_branch(root)
+    except CommitError as error:
+        raise OperationRefused(str(error)) from None
     if not _is_clean(root):
         raise OperationRefused("tracked files have changes that are not committed; commit or stash them first")
     if ask_git(root, "var", "GIT_COMMITTER_IDENT") is None:

@@ -40,10 +40,10 @@ from helix_tui.core.supervision.signals.focus import (
     written_like_a_bead,
 )
 from helix_tui.core.supervision.signals.orphans import ALIGN, PLANNING, governs_alignment
-from helix_tui.core.supervision.stages.commit import NO_TRAILERS, Trailers, parse_trailers
 from helix_tui.core.supervision.stages.delegate import LOGS, AgentAnswer, AgentChoice, Delegate
 from helix_tui.core.supervision.stages.injection import ALIGNMENT, REVIEW, activity_prefix, injected_type, type_for
 from helix_tui.core.supervision.stages.table import STANCES, Stage, render
+from helix_tui.core.supervision.stages.trailers import NO_TRAILERS, Trailers, parse_trailers
 
 CLEAN, ISSUES_FOUND = 0, 10
 """Exit codes of a review."""
