@@ -245,3 +245,13 @@ def test_words_of_batches_before_leave_a_segment_as_it_is() -> None:
     assert list(after.postings()) == list(alone.postings())
     assert "naïv" in "".join(alone.terms)
     assert after.lengths == alone.lengths
+
+
+def test_a_section_ends_where_a_heading_of_its_level_or_above_begins() -> None:
+    pieces, _ = read_pieces(b"# a\nx\n### b\nx\n## c\nx\n# d\nx", "markdown")
+    assert [(title.text, title.start, title.end) for title in pieces.titles] == [
+        ("a", 1, 6),
+        ("b", 3, 4),
+        ("c", 5, 6),
+        ("d", 7, 8),
+    ]

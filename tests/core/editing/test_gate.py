@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from helix_tui.core.ddx.dialect import FAMILIES
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.gate import Executable, GateBroken, WriteGate, commits_staged
 from helix_tui.core.editing.plan import plan
+from helix_tui.core.ground.process import run
 from helix_tui.core.ground.project import find_project
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import queue_of, row
@@ -60,3 +63,16 @@ def test_closing_says_what_ddx_commits_and_foretells_its_undo() -> None:
     unset = [line for line in made.way_back if "closing_commit_sha" in line]
     assert unset == ["ddx bead update d-1 --unset closing_commit_sha"], "the first takes all that is staged"
     assert made.steps == plain.steps
+
+
+def test_a_daemon_that_ddx_leaves_behind_does_not_hold_the_gate(tmp_path: Path) -> None:
+    project = find_project(tmp_path, env={})
+    pid = tmp_path / "pid"
+    script = f'setsid sleep 600 </dev/null >/dev/null 2>&1 & echo $! > "{pid}"'
+    with WriteGate(project).open() as lock:
+        run(("sh", "-c", script), keep=(lock,))
+    try:
+        with WriteGate(project, patience_s=0.0).open():
+            pass
+    finally:
+        os.kill(int(pid.read_text()), signal.SIGKILL)

@@ -122,8 +122,10 @@ class WriteGate(Struct, frozen=True):
                 raise GateBroken(error) from None
             yield descriptor
         finally:
-            # closing releases the lock, unless a ddx that inherited it still runs
+            # released for everybody who inherited it: a daemon that ddx left behind does not hold the gate; that of a
+            # process that was killed is held until its ddx ends
             if descriptor >= 0:
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
                 os.close(descriptor)
 
     def _take(self, descriptor: int) -> None:
