@@ -91,11 +91,17 @@ def try_out(ddx: Path, env: Mapping[str, str], guess: Dialect, *, ask: Callable[
     """
     try:
         with tempfile.TemporaryDirectory(prefix="helix-trial-", ignore_cleanup_errors=True) as folder:
-            return _Trial(Path(folder), ddx, env, ask).findings(guess)
+            trial = _Trial(Path(folder), ddx, env, ask)
+            found = trial.findings(guess)
+            # unproven, so that nothing of it is stored: the next start tries again
+            return _open(guess, found.doubt or SLOW) if trial.timed_out else found
     except Leaving as error:
         raise DdxError((os.fspath(ddx),), str(error), "start the console again", MISSING) from None
     except OSError as error:
         return _open(guess, f"no throw-away folder: {error.strerror or error}")
+
+
+SLOW = "a command of the trial took too long"
 
 
 def _open(guess: Dialect, doubt: str) -> Dialect:
@@ -108,6 +114,8 @@ class _Trial:
 
     def __init__(self, folder: Path, ddx: Path, env: Mapping[str, str], ask: Callable[..., Finished]) -> None:
         self.folder, self._ddx, self._ask = folder, ddx, ask
+        self.timed_out = False
+        """Whether any answer came too late: a slow answer is no refusal."""
         own = {name: str(folder / "own") for name in _OWN}
         # these variables would lead to the user's projects, servers or repositories
         kept = {name: text for name, text in env.items() if not name.startswith(("DDX_", "GIT_"))}
@@ -247,15 +255,16 @@ class _Trial:
         return DocumentRule(hidden, status, gates)
 
     def _run(self, *words: str) -> bool:
-        finished = self._bead(*words)
-        return finished.rc == 0 and not finished.timed_out
+        return self._bead(*words).rc == 0
 
     def _bead(self, *words: str) -> Finished:
         return self._answer("bead", *words)
 
     def _answer(self, *words: str) -> Finished:
         argv = (os.fspath(self._ddx), *words)
-        return self._ask(argv, cwd=self.folder, env=self._env, timeout=TIMEOUT_S, cap=1 << 20, stop_at_cap=True)
+        answer = self._ask(argv, cwd=self.folder, env=self._env, timeout=TIMEOUT_S, cap=1 << 20, stop_at_cap=True)
+        self.timed_out = self.timed_out or answer.timed_out
+        return answer
 
     def _write(self, rows: list[dict[str, Any]]) -> None:
         (self.folder / ".ddx").mkdir(exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ from helix_tui.core.beads.readiness import classify
 from helix_tui.core.ddx.client import Ddx, DdxError, last_error
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, RowGate, difference, read_verbs, remarks, rule_for, shut
 from helix_tui.core.ddx.probe import at_hand, dialect_of
-from helix_tui.core.ddx.trial import try_out
+from helix_tui.core.ddx.trial import SLOW, try_out
 from helix_tui.core.editing.execute.gate import hook_warnings
-from helix_tui.core.ground.process import Finished
+from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.time import parse_now
 from tests.programs import parse_rows, write_program
 
@@ -88,6 +89,21 @@ def test_what_was_found_is_kept_by_content_and_not_asked_again(
     changed = at_hand(str(path), tmp_path)
     assert changed is not None
     assert changed.rule == AUGUST.rule, "another content is another ddx"
+
+
+@pytest.mark.parametrize("slow", [("close", "t-waits-too"), ("update", "t-cancel")])
+def test_a_slow_answer_is_no_refusal(program: Any, slow: tuple[str, ...]) -> None:
+    late = partial(run_late, slow)
+    found = try_out(program("head"), {"PATH": "/usr/bin:/bin"}, replace(AUGUST, proven=False), ask=late)
+    assert (found.proven, found.doubt) == (False, SLOW), "nothing of it is stored"
+    assert found.closes_waiting
+    assert found.lifecycle
+
+
+def run_late(slow: tuple[str, ...], argv: tuple[str, ...], **how: Any) -> Finished:
+    """One answer comes too late."""
+    finished = run(argv, **how)
+    return replace(finished, rc=-9, timed_out=True) if tuple(argv[2:4]) == slow else finished
 
 
 def test_what_does_not_answer_as_a_ddx_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -215,7 +215,7 @@ class RunReader:
         ``edits`` are the console's own writes to beads: they are not signs of life of a worker.
         """
         works = _merge(self._claims.read(beads.values(), edits), self._claims.here, now)
-        works = [work for work in works if not _by_hand(work, self._claims.here, now)]
+        works = [work for work in works if not (_by_hand(work, self._claims.here, now) or _is_released(work, beads))]
         if works:
             self._sessions.look()
         # only being alive counts here, so any silence is accepted
@@ -409,6 +409,15 @@ def _by_hand(work: _Work, here: str, now: int) -> bool:
     if any(map(pid_alive, work.pids)):
         return not heard and all(claim.source == "row" for claim in work.claims)
     return bool(heard) and all(_is_first_beat(claim) and (claim.expires_at or 0) > now for claim in heard)
+
+
+def _is_released(work: _Work, beads: Mapping[str, Bead]) -> bool:
+    """Whether only a run record without process or expiry is left of a worker, as April's is after its claim is
+    released: with nothing to prove it, such a record says nothing of a bead that nobody has claimed.
+    """
+    bead = beads.get(work.bead_id)
+    proven = any(one.source != "run-state" or one.pid or one.expires_at for one in work.claims)
+    return not proven and bead is not None and bead.status == "open"
 
 
 def _is_first_beat(claim: Claim) -> bool:

@@ -371,10 +371,10 @@ class Account:
         """
         reported = {result.attempt_id for result in turn.results}
         calls = self._made_by(turn, since, booked)
-        worked = {call.attempt_id for call in calls if call.part == "work"}
-        # landing an earlier attempt cost nothing now: the report repeats the old attempt's tokens
-        anew = [result for result in turn.results if not result.attempt.recovered]
-        missing = [result for result in anew if result.attempt_id not in worked]
+        # the report of a turn without an agent repeats an earlier attempt's tokens, which the index has already
+        worked = {each.call.attempt_id for each in self._index.calls if each.call.part == "work"}
+        worked |= {result.attempt_id for result in turn.results if result.attempt.recovered}
+        missing = [result for result in turn.results if result.attempt_id not in worked]
         calls += [_from_report(result) for result in missing]
         if missing and missing == list(turn.results) and not any(result.tokens for result in missing) and turn.tokens:
             # the harness reported one sum for the turn: assign it to one attempt, so that it counts once

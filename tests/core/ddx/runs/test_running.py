@@ -267,6 +267,14 @@ def test_a_record_that_nobody_vouches_for_is_judged_by_what_was_last_heard(place
     assert [run.verdict for run in place.find(NOW + 3 * 3600 * NS)] == ["dead"]
 
 
+def test_a_record_without_proof_ends_with_the_claim_on_its_bead(place: Place) -> None:
+    place.add("j-1", status="in_progress", **{"claimed-machine": HERE})
+    place.write("run-state.json", {"bead_id": "j-1", "attempt_id": "x", "started_at": ago(60)})
+    assert [run.verdict for run in place.find()] == ["alive"]
+    place.add("j-1", status="open")
+    assert place.find() == (), "April leaves its record when a dead worker's claim is released"
+
+
 def test_what_a_dead_worker_left_on_a_done_bead_is_not_told(place: Place) -> None:
     place.write("run-state/x.json", run_state("k-1", "x", pid=GONE))
     place.add("k-1", status="closed")
