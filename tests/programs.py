@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import tempfile
@@ -17,6 +18,11 @@ def parse_rows(rows: bytes) -> Tracker:
         path = Path(folder, "beads.jsonl")
         path.write_bytes(rows)
         return read_tracker(path)
+
+
+def state() -> dict[str, str]:
+    """The state folder of the test's person, for a process with another environment: their ledger is in it."""
+    return {"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}
 
 
 def write_program(path: Path, code: str) -> Path:

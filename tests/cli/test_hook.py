@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import pytest
 import helix_tui
 from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.memory_store import MemoryStore, open_memory
+from tests.programs import state
 
 pytestmark = pytest.mark.long
 
@@ -58,7 +58,8 @@ def hook(event: str, raw: bytes, root: Path, **env: str) -> tuple[dict[str, Any]
         cwd=root,
         env={
             **{"PATH": "/usr/bin:/bin", "HOME": str(root), "HELIX_EMBEDDER": "off"},
-            **{"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"], **env},
+            **state(),
+            **env,
         },
     )
     assert done.returncode == 0, done.stderr
@@ -109,7 +110,7 @@ def test_fifty_megabytes_are_answered(root: Path) -> None:
 
 
 def _in_shell(script: str, root: Path) -> subprocess.CompletedProcess[bytes]:
-    env = {"PATH": "/usr/bin:/bin", "HOME": str(root), "HELIX_EMBEDDER": "off", "PY": sys.executable}
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(root), "HELIX_EMBEDDER": "off", **state(), "PY": sys.executable}
     command = script.replace("HOOK", '"$PY" -m helix_tui hook pre-tool-use')
     return subprocess.run(["/bin/sh", "-c", command], capture_output=True, timeout=60, cwd=root, env=env)
 
@@ -445,7 +446,7 @@ def test_a_command_in_a_clone_works_on_the_projects_memory(clone: Path) -> None:
         capture_output=True,
         timeout=60,
         cwd=clone,
-        env={"PATH": "/usr/bin:/bin", "HOME": str(clone.parent), "HELIX_EMBEDDER": "off"},
+        env={"PATH": "/usr/bin:/bin", "HOME": str(clone.parent), "HELIX_EMBEDDER": "off", **state()},
     )
     assert done.returncode == 0, done.stderr
     assert "Move shared types" in done.stdout.decode()

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
+from tests.programs import state
 
 ROOT = Path(__file__).resolve().parents[2]
 TRIGGER = "Celery worker loses tasks on restart"
@@ -115,7 +116,7 @@ runpy.run_module("helix_tui", run_name="__main__")
 )
 def test_a_full_disk_can_still_be_read_from(cli: Cli, root: Path, words: tuple[str, ...], stdin: str) -> None:
     _store(cli, root, f"{TRIGGER} in a.py", "set acks_late")
-    env = {"PATH": "/usr/bin:/bin", "HOME": str(root), "HELIX_EMBEDDER": "off", "PYTHONPATH": str(ROOT)}
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(root), "HELIX_EMBEDDER": "off", **state(), "PYTHONPATH": str(ROOT)}
     ran = subprocess.run(
         [sys.executable, "-c", FULL, *words],
         input=stdin,
