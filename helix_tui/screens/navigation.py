@@ -18,6 +18,7 @@ from msgspec import Struct
 from textual.app import App, SystemCommand
 from textual.markup import escape
 from textual.message import Message
+from textual.notifications import Notification
 from textual.screen import Screen
 from textual.widget import AwaitMount
 from textual.widgets._toast import ToastRack
@@ -190,8 +191,15 @@ class Traveller(App[int]):
 
         Every new screen calls it, and nothing public says that there is nothing to show.
         """
-        if len(self._notifications) or any(rack.children for rack in self.screen.query(ToastRack)):
+        if len(self._notifications) or any(rack.display for rack in self.screen.query(ToastRack)):
             super()._refresh_notifications()
+
+    def _unnotify(self, notification: Notification, refresh: bool = True) -> None:
+        """As in Textual; but a notice whose time is over gives its lines back, on the screens below too."""
+        super()._unnotify(notification, refresh=False)
+        for screen in self.screen_stack:
+            for rack in screen.query_children(ToastRack):
+                self.call_later(rack.show, self._notifications)
 
     def say(self, text: str, severity: Any = "information") -> None:
         """Show a notice; its text is never parsed as markup."""

@@ -87,3 +87,24 @@ async def test_a_place_that_does_not_exist_is_called_not_found_while_it_is_typed
         await pilot.press(*["backspace"] * 4)
         await pilot.pause()
         assert not app.sees("nothing found")
+
+
+async def test_a_notice_that_is_over_gives_its_lines_back(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await pilot.pause()
+        panes = app.screen.query_one("#panes")
+        before = panes.region
+        app.notify("memories: 1 credited", timeout=60)
+        await pilot.pause()
+        await pilot.pause()
+        toast = app.screen.query_one(Toast)
+        assert panes.region.height == before.height - 1
+        await pilot.press("w")  # a sheet over it
+        toast._expire()
+        await pilot.pause()
+        await pilot.pause()
+        await pilot.press("escape")
+        await pilot.pause()
+        await pilot.pause()
+        assert panes.region == before
