@@ -170,6 +170,9 @@ class _Builder:
 
     def build(self, strangers: tuple[str, ...]) -> DemoWorkspace:
         init(self.project)
+        # a machine without a git identity can land in the demo too
+        for name, value in (("user.name", "demo"), ("user.email", "demo@localhost")):
+            git(self.project, "config", name, value)
         self.disk.replace(self.project / ".git" / DEMO_MARKER, "made by helix-ddx demo-workspace\n")
         self._write_settings()
         self._commit_past()

@@ -734,7 +734,7 @@ async def test_another_model_is_tried_with_the_harness_of_the_attempts_so_far(
             await pilot.press(key)
             await at_rest(pilot)
         assert tried == [], "its change is kept aside: ddx may land that"
-        assert days.sees("land the kept change of k-check?")
+        assert days.sees("attempt “Work of k-check” again?")
         await pilot.press("y")
         await at_rest(pilot)
     assert tried == [(("k-check",), AgentChoice("claude", "opus"), [])]

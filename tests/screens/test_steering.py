@@ -264,7 +264,7 @@ async def test_a_change_that_a_review_refused_is_landed_only_after_a_second_yes(
         assert app.sees("ddx may land bbbbbbbbbbbb as it is")
         await pilot.press("o")
         await settled(pilot)
-        assert app.sees("land the kept change of x-1?")
+        assert app.sees("attempt “one” again?")
         assert "ddx binary not found" not in said(app)
         await pilot.press("y")
         await settled(pilot)
@@ -393,7 +393,7 @@ async def test_leaving_does_not_wait_for_a_bead_that_is_carried_through(console:
     async with app.run_test(size=(120, 30)) as pilot:
         await pilot.press("L", "o")
         await settled(pilot)
-        assert "runs (pid" in said(app)
+        assert "is attempted (pid" in said(app)
     (line,) = app.loop_controls.at_work()
     assert "keeps running" in line
     process = app.loop_controls._carried[0][1]

@@ -23,7 +23,6 @@ from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan import Plan, describe, plan
 from helix_tui.core.editing.steps import Conflict, Difference, Overlay, PlanBuilder, called, named
 from helix_tui.core.editing.undo import NotUndoable, UndoStep, plan_undo
-from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.signals.focus import (
     plan_focus,
     plan_unfocus,
@@ -34,7 +33,7 @@ from helix_tui.core.supervision.signals.kept_changes import may_land
 from helix_tui.core.supervision.signals.orphans import Orphan, plan_release, release_title
 from helix_tui.core.supervision.signals.questions import follow_undo
 from helix_tui.core.supervision.stages.landing import follow_landing, merge_of
-from helix_tui.screens.editing.choices import Choice, ChoiceSheet
+from helix_tui.screens.editing.choices import Choice, ChoiceSheet, whom
 
 if TYPE_CHECKING:
     from helix_tui.screens.base import Console
@@ -438,8 +437,8 @@ def carry_through(console: Console, bead_ids: Sequence[str], do: Callable[[Seque
     why = "a review refused it" if refused else "it was kept aside"
     revs = ", ".join(attempt.result_rev[:12] for attempt in (refused or kept)[:3])
     said = f"{revs} may land on the branch as it is, without running an agent; {why}"
-    title = f"land the kept change of {clean_line(', '.join(attempt.bead_id for attempt in kept[:3]), 80)}?"
-    choices = [Choice("y", "y", "land it", said, partial(do, refused))]
+    title = f"attempt {whom([console.snapshot.queue.beads[attempt.bead_id] for attempt in kept])} again?"
+    choices = [Choice("y", "y", "attempt", said, partial(do, refused))]
     dialect = console.loop_controls.dialect
     if dialect is not None and dialect.lands_kept:
         choices.append(Choice("", "", "attempt afresh", "", str, "drop the kept change first: D in Needs me"))

@@ -244,11 +244,12 @@ class LoopControls:
             for bead_id in bead_ids:
                 words = delegate.one_bead(bead_id, who or self.who)
                 command = (os.fspath(delegate.ddx.path), *words)
-                shown, where = f"ddx {shlex.join(words)}", "the Loop screen shows the outcome"
-                process, _ = self._begin(command, delegate, "one", shown, where)
+                bead = self._host.snapshot.queue.beads.get(bead_id)
+                title = f"“{clean_line(bead.title, 60)}”" if bead is not None else bead_id
+                process, _ = self._begin(command, delegate, "one", f"the attempt on {title}", "Loop shows the outcome")
                 if len(bead_ids) == 1:
-                    return f"{shlex.join(command)} runs (pid {process.pid}); the Loop screen shows it"
-                self._host.call_from_thread(self._host.say, clean_line(f"{shown} runs", 300))
+                    return f"{title} is attempted (pid {process.pid}); Loop shows it"
+                self._host.call_from_thread(self._host.say, f"{title} is attempted")
                 process.wait()
                 done += 1
             return f"{counted(done, 'bead has', 'beads have')} been attempted; the Loop screen shows the outcomes"
@@ -295,7 +296,7 @@ class LoopControls:
 
     def _await(self, process: Process, shown: str, after: str) -> None:
         code = process.wait()
-        said = f"{shown} has ended (exit {code}); {after}"
+        said = f"{shown} has ended{f' with exit code {code}' if code else ''}; {after}"
         # this thread may outlive the console
         if not self._host.is_running:
             return
