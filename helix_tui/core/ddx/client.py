@@ -20,6 +20,7 @@ from helix_tui.core.ddx.attempts.report import LoopReport, MalformedReport, pars
 from helix_tui.core.ddx.dialect import FileGate, Refused
 from helix_tui.core.ground.errors import UNROUTED, WHO, HelixError
 from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_line
 
 # otherwise a ddx may announce a newer release, or colour its output
@@ -235,10 +236,7 @@ def _hook_words(lines: Sequence[str]) -> str:
 
 def _refusal_in(finished: Finished) -> str:
     """The reason in the status object that a ``--json`` command prints when it refuses a tracker."""
-    try:
-        status = msgspec.json.decode(finished.stdout)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return ""
+    status = decode_json(finished.stdout)
     code = status.get("code") if isinstance(status, dict) else None
     if not isinstance(code, str):
         return ""

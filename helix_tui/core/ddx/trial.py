@@ -23,6 +23,7 @@ from helix_tui.core.ddx.client import MISSING, Ddx, DdxError
 from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, DocumentRule, RowGate, Words, read_verbs
 from helix_tui.core.ddx.names import VERBS, Era
 from helix_tui.core.ground.process import Finished, Leaving, run
+from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns
 
@@ -181,20 +182,14 @@ class _Trial:
         self._write(_rows())
         finished = self._bead("ready", "--execution", "--json")
         said = next((line for line in finished.err.splitlines() if line.strip()), "") or "it lists no ready bead"
-        try:
-            listed = msgspec.json.decode(finished.stdout)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            listed = None
+        listed = decode_json(finished.stdout)
         rows = listed if isinstance(listed, list) else []
         doubt = "no answer in time" if finished.timed_out else clean_line(said.removeprefix("Error: "), 80)
         return [str(row.get("id")) for row in rows if isinstance(row, dict)], doubt
 
     def _counts(self) -> dict[str, int]:
         """Its counts; no row has the status blocked."""
-        try:
-            found = msgspec.json.decode(self._bead("status", "--json").stdout)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return {}
+        found = decode_json(self._bead("status", "--json").stdout)
         counted = found.items() if isinstance(found, dict) else ()
         return {name: number for name, number in counted if isinstance(number, int)}
 
@@ -244,10 +239,7 @@ class _Trial:
             path = self.folder / name
             path.parent.mkdir(exist_ok=True)
             path.write_text(f"---\nddx:\n  id: {path.stem}\n  {more}\n---\n")
-        try:
-            listed = msgspec.json.decode(self._answer("doc", "audit", "--json").stdout)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            listed = None
+        listed = decode_json(self._answer("doc", "audit", "--json").stdout)
         if not isinstance(listed, list):
             return FAMILIES[family].documents
         found = {str(issue.get("path")) for issue in listed if isinstance(issue, dict)}

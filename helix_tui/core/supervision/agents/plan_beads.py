@@ -18,6 +18,7 @@ from helix_tui.core.editing.operations import CreateBead
 from helix_tui.core.editing.steps import NEW
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import names_in, read_bytes
+from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.writes import replace_file
 from helix_tui.core.memory.plan_records import MemoryPlan, PlanTask, TaskWorkspace, in_order
 
@@ -236,10 +237,7 @@ def _must_be_ours(folder: Path, plan: MemoryPlan) -> None:
     for name in names_in(folder):
         if not name.endswith(".json"):
             continue
-        try:
-            row = msgspec.json.decode(read_bytes(folder / name) or b"")
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            row = None
+        row = decode_json(read_bytes(folder / name))
         held = row.get("metadata") if isinstance(row, dict) else None
         if not isinstance(held, dict) or held.get("helix_plan") != plan.id:
             raise TaskListTaken(f"{folder} holds a task that is not of plan {plan.id}", "Name another list.")

@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct, field
 
 from helix_tui.core.ddx.attempts.report import MalformedReport, parse_report
@@ -28,6 +27,7 @@ from helix_tui.core.ground.errors import with_who
 from helix_tui.core.ground.process import Finished, run_to_files
 from helix_tui.core.ground.process_tree import mark_for
 from helix_tui.core.ground.project import Project, ddx_environment, find_ddx
+from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.writes import make_folder, replace_file
 from helix_tui.core.supervision.stages.table import StagePrompt
@@ -324,10 +324,7 @@ def _chosen(verb: DdxVerb, agent_choice: AgentChoice) -> list[str]:
 
 def _document(finished: Finished) -> dict[str, Any]:
     """The JSON object that the answer is or ends in; empty if it is text."""
-    try:
-        whole_output = msgspec.json.decode(finished.stdout)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        whole_output = None
+    whole_output = decode_json(finished.stdout)
     if isinstance(whole_output, dict):
         return whole_output
     try:
@@ -357,10 +354,7 @@ def _stream_text(out: str) -> str:
     for line in out.split("\n"):
         if not line.startswith("{") or '"item"' not in line:
             continue
-        try:
-            event = msgspec.json.decode(line)
-        except (msgspec.DecodeError, RecursionError):
-            continue
+        event = decode_json(line)
         item = event.get("item") if isinstance(event, dict) else None
         text = item.get("text") if isinstance(item, dict) else None
         if isinstance(text, str):
