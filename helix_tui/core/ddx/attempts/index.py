@@ -69,6 +69,9 @@ class BranchHistory:
         """Ask about this project's branch, with ``timeout`` seconds for each git run."""
         self._project = project
         self._timeout = timeout
+        here = project.branch() if project.primary is not None and not project.detached else None
+        self._targets = (*_TARGETS, *([f"refs/heads/{here}"] if here else []))
+        """What ddx lands from a linked work tree is on the branch that is checked out there."""
         self._answers: dict[str, bool | None] = {}
         """By revision, 0.2 KB each; unbounded, as all attempts on disk are counted."""
         self._stamps: tuple[Stamp | None, ...] | None = None
@@ -110,7 +113,7 @@ class BranchHistory:
         common = self._project.common_dir or Path()
         heads = common / "refs" / "heads"
         branch = Project(self._project.root, self._project.ddx_dir, common, common).branch() or ""
-        names = [heads / name for name in (branch, "main", "master")]
+        names = [heads / name for name in (branch, "main", "master", self._project.branch() or "main")]
         # a branch is stored in its own file, in packed-refs or in a reftable
         others = (common / "HEAD", common / "packed-refs", common / "reftable" / "tables.list")
         return tuple(stamp_of(path) for path in (*others, *names))
@@ -123,12 +126,12 @@ class BranchHistory:
     def _ask(self, revisions: Iterable[str]) -> frozenset[str] | None:
         """Check these revisions; return the tips of the branches, or None if git failed."""
         asked = sorted({*revisions, *self._tips})
-        found = self._git(("cat-file", "--batch-check=%(objectname) %(objecttype)"), (*_TARGETS, *asked))
+        found = self._git(("cat-file", "--batch-check=%(objectname) %(objecttype)"), (*self._targets, *asked))
         if found is None:
             return None
         lines = found.split("\n")
         present = [name for name, _, kind in (line.partition(" ") for line in lines) if kind == "commit"]
-        tips = frozenset(line.partition(" ")[0] for line in lines[: len(_TARGETS)] if line.endswith(" commit"))
+        tips = frozenset(line.partition(" ")[0] for line in lines[: len(self._targets)] if line.endswith(" commit"))
         here = set(present) & set(asked)
         outside: set[str] = set()
         if here and tips:
