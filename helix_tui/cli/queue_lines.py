@@ -161,6 +161,8 @@ def run_line(run: Run, now: int, indent: str) -> str:
 def _why_in_short(queue: Queue, bead_id: str, standing: Standing) -> str:
     """The short reason in a list: what the bead waits for, or what waits for it."""
     if standing.state == "waiting_dependencies":
+        if not standing.reasons[0].refs:
+            return "waits on a dependency that names no bead"
         first, *others = standing.reasons[0].refs
         bead = queue.beads.get(first)
         gone = " (missing)" if bead is None else " (cancelled)" if bead.status == "cancelled" else ""

@@ -13,7 +13,10 @@ from helix_tui.core.supervision.run_state.run_control import read_request
 from helix_tui.core.supervision.run_state.state import load_state
 from helix_tui.core.supervision.signals.questions import read_questions
 from helix_tui.widgets.base.line import wrap_spans
+from tests.cli.conftest import Cli, cli
 from tests.drills.odd_records import drill, run_command
+
+__all__ = ["cli"]  # a fixture
 
 BEAD = {
     "id": "ferry-e2560e1f",
@@ -59,6 +62,13 @@ def test_a_decision_without_its_parts_is_none_and_the_other_fields_stay(root: Pa
     state = load_state(find_project(root))
     assert (state.run_id, state.next_action, state.tried, state.cost_usd) == ("r", {}, [], 0.0)
     assert state.rest == {"newer": 1}
+
+
+def test_a_dependency_that_names_no_bead_is_the_reason_in_the_list(root: Path, cli: Cli) -> None:
+    (root / ".ddx" / "beads.jsonl").write_text(json.dumps({**BEAD, "dependencies": ["ferry-1"]}) + "\n")
+    ran = cli("-C", root, "queue")
+    assert ran.code == 0
+    assert "names no bead" in ran.out
 
 
 def test_questions_that_are_no_list_are_none(root: Path) -> None:
