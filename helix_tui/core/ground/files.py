@@ -14,7 +14,7 @@ import io
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 StrPath = str | os.PathLike[str]
@@ -36,6 +36,9 @@ _MAX_LINKS = 20
 _MAX_FOLDERS = 32
 # ten of the longest ticks that Linux has (10 ms, at 100 Hz)
 _SETTLED_NS = 100_000_000
+
+_LINK_ERRORS = (errno.ELOOP, errno.EMLINK, errno.ENOTDIR)
+"""What systems answer where a link is not to be followed."""
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -155,10 +158,13 @@ def open_folder(path: str, links: int = 0) -> OpenFolder:
         folder = _remember(root, OpenFolder(os.open(real, FOLDER_FLAGS | os.O_NOFOLLOW), real))
     for name in reversed(steps):
         path = f"{path}/{name}"
-        if stat.S_ISLNK(os.stat(name, dir_fd=folder.number, follow_symlinks=False).st_mode):
+        try:
+            number = os.open(name, FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=folder.number)
+        except OSError as error:
+            if error.errno not in _LINK_ERRORS:
+                raise
             folder = open_folder(_target(folder, name, links), links + 1)
         else:
-            number = os.open(name, FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=folder.number)
             folder = OpenFolder(number, f"{folder.path}/{name}")
         _remember(path, folder)
     return folder
@@ -217,8 +223,7 @@ def _open(path: StrPath, links: int = 0) -> int:
         try:
             descriptor = os.open(name, _READ | os.O_NOFOLLOW, dir_fd=folder.number)
         except OSError as error:
-            # FreeBSD says EMLINK
-            if error.errno not in (errno.ELOOP, errno.EMLINK):
+            if error.errno not in _LINK_ERRORS:
                 raise
             return _open(_target(folder, name, links), links + 1)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -262,6 +267,26 @@ def status_of(path: StrPath) -> os.stat_result | None:
         return read_status(path)
     except (OSError, ValueError):
         return None
+
+
+def stamps_in(folder: StrPath, names: Iterable[str]) -> tuple[Stamp | None, ...]:
+    """The stamps of some files in one folder, which is opened once."""
+    try:
+        opened = open_folder(absolute(folder))
+    except (OSError, ValueError):
+        return ()
+    return tuple(_stamp_in(opened, name) for name in names)
+
+
+def _stamp_in(folder: OpenFolder, name: str) -> Stamp | None:
+    if "/" not in name:
+        try:
+            status = os.stat(name, dir_fd=folder.number, follow_symlinks=False)
+        except OSError:
+            return None
+        if stat.S_ISREG(status.st_mode):
+            return status.st_mtime_ns, status.st_size, status.st_ino
+    return stamp_of(f"{folder.path}/{name}")
 
 
 def is_folder(path: StrPath) -> bool:

@@ -30,6 +30,7 @@ from helix_tui.core.ground.files import (
     read_bytes,
     read_end,
     stamp_of,
+    stamps_in,
     status_of,
     text_of,
     walk,
@@ -202,6 +203,16 @@ def test_a_folder_that_leads_outside_lists_as_empty(root: Path, secret: Path) ->
     assert list(walk(root / "out")) == []
     with pytest.raises(RefusedFileError, match="outside the repository"):
         entries(root / "out")
+
+
+def test_stamps_of_one_folder_are_those_of_its_files(root: Path, secret: Path) -> None:
+    (root / "docs" / "out.md").symlink_to(secret)
+    (root / "docs" / "in.md").symlink_to("../AGENTS.md")
+    names = ("out.md", "in.md", "deep", "deep/a.md", "none")
+    expected = tuple(stamp_of(root / "docs" / name) for name in names)
+    assert stamps_in(root / "docs", names) == expected
+    assert [stamp is None for stamp in expected] == [True, False, True, False, True]
+    assert stamps_in(root / "none", names) == ()
 
 
 def test_a_walk_goes_through_no_link_and_where_it_is_let(root: Path, secret: Path) -> None:
