@@ -92,7 +92,10 @@ WORDS = (
         "outcome",
         "landed, kept aside (preserved), refused by review, no change, already satisfied, failed, interrupted, unknown",
     ),
-    ("question, source", "Ask; the span of a file that an answer cites"),
+    (
+        "question, sources, which one?, nothing found, answer (a model's)",
+        "Ask; the passages that it cites; two readings to choose from; no passage is about it; a model wrote it from them",
+    ),
     ("queue", "all beads of a project"),
     ("ready", "every dependency closed and nothing else holds it"),
     ("refused by review", "a reviewing agent found faults, and the change was not merged"),

@@ -99,7 +99,11 @@ def run(call: Call) -> int:
         else:
             finished = curator.run_as_written(args, timeout=TIMEOUT_S, cap=MAX_OUTPUT)
             if not finished.rc and any(word.startswith("--reject-preserved") for word in words):
-                curator.run_steps("hold", "give back to workers", lambda writing, _: release_refused(writing, words[1]))
+                curator.run_steps(
+                    "hold",
+                    "release what was refused and is rejected now",
+                    lambda writing, _: release_refused(writing, words[1]),
+                )
     sys.stdout.buffer.write(finished.stdout)
     sys.stdout.flush()
     sys.stderr.buffer.write(finished.stderr)

@@ -32,7 +32,7 @@ from helix_tui.core.ground.files import below, read_bytes, status_of
 from helix_tui.core.ground.git import ask_git
 from helix_tui.core.ground.merge_trial import MergeTrials, TriedMerge, branch_of, scratch, try_merge
 from helix_tui.core.ground.process import Finished
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.writes import remove, replace_file
 from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.stages.commit import CommitError, clean_tree, failure, require_branch, try_git
@@ -127,7 +127,8 @@ class Landing(Struct, frozen=True):
         """The change in one sentence, if so many of them can be merged."""
         if len(self.changes) == 1:
             return f"land the kept change of {clean_line(self.changes[0].bead_id, 60)}"
-        return f"land {f'{count:,} of ' if count < len(self.changes) else ''}{len(self.changes):,} kept changes"
+        part = f"{count:,} of " if count < len(self.changes) else ""
+        return f"land {part}{counted(len(self.changes), 'kept change')}"
 
     def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
         """The merges that can be made, and the closings of their beads; nothing is changed.
