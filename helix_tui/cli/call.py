@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from helix_tui.core.ground.errors import HelixError, ReaderGone
 from helix_tui.core.ground.files import add_root
 from helix_tui.core.ground.project import Project, find_project, user_cache_dirs
-from helix_tui.core.ground.text import cell_width, clean_block, clean_line, fit
+from helix_tui.core.ground.text import cell_width, clean_block, clean_line, clean_output, escape_json, fit
 from helix_tui.core.ground.time import now_ns, parse_now
 
 if TYPE_CHECKING:
@@ -153,13 +153,13 @@ class Call(Struct, frozen=True):
     def emit_line(self, line: bytes) -> None:
         """Write one line for machines, at once."""
         with heard():
-            sys.stdout.buffer.write(line + b"\n")
+            sys.stdout.buffer.write(escape_json(line) + b"\n")
             sys.stdout.buffer.flush()
 
     def print(self, text: str = "") -> None:
-        """Write a line for people; text from outside must have been cleaned before."""
+        """Write lines for people; control sequences but our own colours are removed."""
         with heard():
-            (sys.stderr if self.aside else sys.stdout).write(text + "\n")
+            (sys.stderr if self.aside else sys.stdout).write(clean_output(text) + "\n")
 
     def note(self, text: str) -> None:
         """Write a message beside the output."""

@@ -29,6 +29,7 @@ _MODULES = {
     "show.snapshot": "snapshot",
     "setup.demo": "demo",
     "setup.tmux": "tmux",
+    "setup.trust": "trust",
     "helix.status": "status stuck next",
     "helix.run": "run start stop",
     "helix.build": "build implement",
@@ -113,6 +114,9 @@ COMMANDS = {
     "snapshot": _row("one frame of a screen as text, SVG or JSON", "", "search by meaning"),
     "demo": _row(
         "the console on a throw-away queue that a simulation drains", "a throw-away folder", "git", "search by meaning"
+    ),
+    "trust": _row(
+        "what this repository brings that would run, and whether you allow it", "your own state folder", "git"
     ),
     "tmux": _row("the side pane beside the current tmux pane", "opens a pane", "tmux"),
     **ROWS,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.cli.loading import NO_TRACKER, UnknownBead, find_bead, known_as
 from helix_tui.cli.programs import tidy_when_killed
+from helix_tui.cli.trust_question import ask_person
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.names import Era
@@ -66,7 +68,10 @@ def curator_of(call: Call, *, who: str = "cli") -> Curator:
     def waits(holder: str) -> None:
         call.note(f"helix-tui: waiting for {holder}, which is changing the queue; ctrl+c stops waiting")
 
-    return Curator(project, find, who=who, read_only=call.read_only, as_of=call.clock, waits=waits)
+    curator = Curator(project, find, who=who, read_only=call.read_only, as_of=call.clock, waits=waits)
+    if not call.json and sys.stdin.isatty() and sys.stderr.isatty():
+        curator.asks = lambda refused: ask_person(call, refused.waiting)
+    return curator
 
 
 @contextmanager

@@ -58,6 +58,7 @@ def run(call: Call) -> int:
         if call.options.dry_run:
             return show_dry_run(call, [words], bead_id=bead_id, leaves_undone=list(left))
         curator.gate.check()
+        curator.require_allowed()
         note_difference(call, queue_state)
         note_unheard(call, words, agent_choice)
         for line in () if call.options.quiet else left:

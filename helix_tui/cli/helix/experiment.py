@@ -82,6 +82,7 @@ def _session(call: Call, curator: Curator) -> int:
         return show_dry_run(call, [command], prompt=render(curator.project, stage, values).text)
     _must_be_clean(call, curator)
     curator.gate.check()
+    curator.require_allowed()
     done = perform(curator.project, delegate, stage, values, agent_choice, f"experiment-{call.now}")
     return report(call, done)
 

@@ -79,6 +79,7 @@ def run(call: Call) -> int:
         if call.options.dry_run:
             return _dry_run(call, curator, delegate, stage, agent_choice, values)
         curator.gate.check()
+        curator.require_allowed()
         stamp = f"{stage.name}-{call.now}"
         # Checked first, so that no governing bead is created when the agent is not installed.
         command = command_of(curator.project, delegate, stage, agent_choice)

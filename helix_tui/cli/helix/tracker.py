@@ -12,6 +12,7 @@ from helix_tui.core.ddx.names import Era
 from helix_tui.core.editing.eligibility_hold import release_refused
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.undo import Unreadable
+from helix_tui.core.ground.text import clean_output
 
 TIMEOUT_S = 600.0
 """How long one command may take; a migration rewrites the whole tracker."""
@@ -104,9 +105,13 @@ def run(call: Call) -> int:
                     "release what was refused and is rejected now",
                     lambda writing, _: release_refused(writing, words[1]),
                 )
-    sys.stdout.buffer.write(finished.stdout)
+    # what ddx prints quotes the repository: it reaches a terminal cleaned, a program as it is
+    if sys.stdout.isatty():
+        sys.stdout.write(clean_output(finished.out))
+    else:
+        sys.stdout.buffer.write(finished.stdout)
     sys.stdout.flush()
-    sys.stderr.buffer.write(finished.stderr)
+    sys.stderr.write(clean_output(finished.err))
     sys.stderr.flush()
     if finished.truncated:
         call.note(f"helix-tui: ddx printed more than {MAX_OUTPUT:,} bytes; the rest is left out")

@@ -34,6 +34,7 @@ from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import embedded_tracker
+from helix_tui.core.editing.execute.trust import allow, not_allowed
 from helix_tui.core.embedding.minilm import load_encoder
 from helix_tui.core.ground.process_tree import TimeoutExpired
 from helix_tui.core.ground.project import Project, find_project
@@ -197,6 +198,8 @@ def build(call: Call, holder: Path) -> Path:
     command = [*programs.helix_ddx(), "demo-workspace", str(root), "--era", call.options.era]
     command += ["--torn-line"] if call.options.torn_line else []
     finish(command, cwd=holder, env=environment(call), timeout=BUILD_LIMIT)
+    project = find_project(root)
+    allow(project, not_allowed(project))  # we made it
     return root
 
 

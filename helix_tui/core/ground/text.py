@@ -86,6 +86,28 @@ def clean_line(text: object, limit: int = MAX_LINE) -> str:
     return text[: limit - 1] + "…" if cut or len(text) > limit else text
 
 
+_OUR_COLOURS = LatePattern(r"\x1b\[(?:0|1|2|3[0-7]|1;36)m")
+_MISLEADING = LatePattern("[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def clean_output(text: str) -> str:
+    """What a command prints, however it was put together, without control sequences but for our own colours."""
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    cleaned, end = [], 0
+    for colour in _OUR_COLOURS.finditer(text):
+        cleaned += [_UNSAFE.sub("", _ESCAPES.sub("", text[end : colour.start()])), colour.group()]
+        end = colour.end()
+    return "".join((*cleaned, _UNSAFE.sub("", _ESCAPES.sub("", text[end:]))))
+
+
+def escape_json(line: bytes) -> bytes:
+    """A JSON text that says the same, with C1 controls and direction marks, which act on a terminal, escaped."""
+    if line.isascii():
+        return line
+    return _MISLEADING.sub(lambda mark: f"\\u{ord(mark.group()):04x}", line.decode("utf-8", "replace")).encode()
+
+
 def clean_words(text: object, limit: int) -> str:
     """As `clean_line`, but what is cut is cut between two words: an id or a number is whole or not there."""
     line = clean_line(text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -46,6 +47,7 @@ from helix_tui.core.editing.execute.reconciliation import (
     unreported_creations,
     with_real_ids,
 )
+from helix_tui.core.editing.execute.trust import NotAllowed, allow, require_allowed
 from helix_tui.core.editing.journal import Journal, JournalEntry, JournalHistory, Rewrite, Who, edits_of
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan import (
@@ -131,6 +133,9 @@ class Curator:
         self.gate = WriteGate(project, read_only, waits=waits)
         self.journal = Journal.of(project)
         self.progress: Callable[[int, int], bool | None] | None = None
+        self.asks: Callable[[NotAllowed], bool] | None = None
+        """Asks the person at the terminal whether what the repository brings may run."""
+        self._allowed = False
         self._find = executable
         self._executable: Executable | None = None
         self.at_hand: Dialect | None = None
@@ -182,6 +187,31 @@ class Curator:
         """
         era = queue.default_era
         return dialect_for(self.executable(era), fallback=era)
+
+    def require_allowed(self) -> None:
+        """Ask, or refuse, before anything runs that the repository brings and that the person has not allowed.
+
+        A run checks when it starts, never in its middle; a person's console at each change.
+
+        Raises:
+            NotAllowed: what would run.
+        """
+        if self._allowed and self._who != "human":
+            return
+        try:
+            require_allowed(self.project)
+        except NotAllowed as refused:
+            if self.asks is None or not self.asks(refused):
+                raise
+            allow(self.project, refused.waiting)
+        self._allowed = True
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        self.gate.check()
+        self.require_allowed()
+        with self.gate.open() as lock:
+            yield lock
 
     def executable(self, era: Vocabulary) -> Executable:
         """The program that writes; found once."""
@@ -242,7 +272,7 @@ class Curator:
             Conflict: the confirmed plan is out of date.
         """
         wanted = list(operations)
-        with self.gate.open() as lock:
+        with self._opened() as lock:
             queue_state = self._settled()
             made = plan(wanted, queue_state.queue, self.dialect(queue_state.queue), busy=queue_state.busy, title=title)
             if shown is not None and not same_commands(made, shown):
@@ -271,7 +301,7 @@ class Curator:
         Raises:
             Conflict: the confirmed plan is out of date.
         """
-        with self.gate.open() as lock:
+        with self._opened() as lock:
             queue_state = self._settled()
             if shown is not None:
                 moved = differences(preconditions(shown.steps), queue_state.queue.beads)
@@ -293,7 +323,7 @@ class Curator:
             WritesForbidden: --read-only.
             DdxError: it cannot be started, or takes too long.
         """
-        with self.gate.open() as lock:
+        with self._opened() as lock:
             queue_state, began = self._settled(), now_ns()
             rewrites = self._rewritten_by((), queue_state)
             executable = self.executable(queue_state.queue.default_era)
@@ -345,7 +375,7 @@ class Curator:
             Conflict: the fields were changed since; PlanChanged: the plan is different.
             NotUndoable: no command undoes it.
         """
-        with self.gate.open() as lock:
+        with self._opened() as lock:
             queue_state = self._settled()
             history = self.journal.read()
             if entry is None:
@@ -364,7 +394,7 @@ class Curator:
             Conflict: the fields were changed since; PlanChanged: the plan is different.
             NotUndoable: it cannot be redone.
         """
-        with self.gate.open() as lock:
+        with self._opened() as lock:
             queue_state = self._settled()
             history = self.journal.read()
             if entry is None:

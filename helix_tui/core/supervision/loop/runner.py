@@ -69,6 +69,7 @@ def supervise(
         OSError: the project's folder cannot be written.
     """
     curator.gate.check()
+    curator.require_allowed()
     control = control or Control(project)
     now = format_instant(clock())
     try:

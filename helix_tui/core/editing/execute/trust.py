@@ -1,0 +1,167 @@
+"""What a repository brings that would run when a person changes something, and whether the person allowed it.
+
+Hooks and lefthook files are known by their content, settings that name commands by their text, build gates by the
+repository. What a hook calls is not read. HELIX's own hook is known by its digest (docs/security.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from helix_tui.core.ground import person
+from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.files import names_in, read_bytes, text_of
+from helix_tui.core.ground.git import ask_git
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.text import clean_line, counted
+
+OWN_HOOK = "c8fa336f814b948ce5bd7597c5f58fae7d66bdf092eaad357072f1e2b3ef85c4"
+"""Digest of the hook that `install-hooks` writes."""
+
+NOT_ALLOWED = 77
+SHOWN_LINES = 5
+_MAX_HOOK = 8 << 20
+LEFTHOOK = ("lefthook.yml", "lefthook.yaml", ".lefthook.yml")
+GATES = {"Cargo.toml": "cargo check", "package.json": "npm test"}
+_BROUGHT_SCOPES = ("local", "worktree")
+_GIT_PROGRAMS = (
+    r"^(filter\..*\.(clean|smudge|process)|merge\..*\.driver|diff\..*\.(command|textconv)|diff\.external|credential\..*"
+    r"|core\.(hookspath|fsmonitor|sshcommand|editor|askpass|gitproxy|pager)|gpg\..*program|remote\..*\.(vcs|uploadpack|receivepack))$"
+)
+_DDX_COMMAND = re.compile(r"^\s*-?\s*[\w-]*(?:command|cmd|exec|binary)s?\s*:\s*\S", re.IGNORECASE)
+
+
+class Brought(Struct, frozen=True):
+    """One thing that a repository brings and that would run."""
+
+    subject: str
+    """A file in the repository, or a command."""
+    runs: str
+    """When it runs, in words."""
+    digest: str = ""
+    lines: tuple[str, ...] = ()
+    """Its first lines; none of a build gate."""
+
+    def entry(self, project: Project) -> person.Allowed:
+        """Its entry in the ledger."""
+        return person.Allowed("run", os.path.realpath(project.main_root), self.subject, self.digest)
+
+
+class NotAllowed(HelixError, OSError):
+    """Something that the repository brings would run, and the person has not allowed it."""
+
+    exit_code = NOT_ALLOWED
+
+    def __init__(self, project: Project, waiting: tuple[Brought, ...]) -> None:
+        names = ", ".join(clean_line(brought.subject, 80) for brought in waiting[:4])
+        more = f" and {len(waiting) - 4} more" if len(waiting) > 4 else ""
+        super().__init__(
+            f"nothing was changed: this repository brings {counted(len(waiting), 'thing')} that would run and that you "
+            f"have not allowed: {names}{more}",
+            "`helix-tui trust` shows and allows them.",
+        )
+        self.project, self.waiting = project, waiting
+
+
+def brought_by(project: Project) -> tuple[Brought, ...]:
+    """Everything of a repository that a change, a commit or a worker would run."""
+    return (*_hooks(project), *_settings(project), *_gates(project.root))
+
+
+def not_allowed(project: Project) -> tuple[Brought, ...]:
+    """What of it the person has not allowed; empty where the repository brings nothing."""
+    brought = brought_by(project)
+    allowed = set(person.load().allowed) if brought else set()
+    return tuple(each for each in brought if each.entry(project) not in allowed)
+
+
+def require_allowed(project: Project) -> None:
+    """Refuse to go on while something would run that the person has not allowed.
+
+    Raises:
+        NotAllowed: what it is.
+    """
+    waiting = not_allowed(project)
+    if waiting:
+        raise NotAllowed(project, waiting)
+
+
+def allow(project: Project, brought: tuple[Brought, ...]) -> None:
+    """Enter these in the person's ledger.
+
+    Raises:
+        LedgerUnreadable: the ledger exists and cannot be read.
+        OSError: it cannot be written.
+    """
+    person.allow(*(each.entry(project) for each in brought))
+
+
+def _hooks(project: Project) -> Iterator[Brought]:
+    folders = [(project.ddx_dir / "hooks", "ddx runs it at a change of a bead")]
+    if project.common_dir is not None:
+        folders.append((project.common_dir / "hooks", "git runs it at a commit, a merge or a push"))
+        done = ask_git(project.root, "config", "--show-scope", "-z", "--get-all", "core.hooksPath")
+        words = (done.out if done is not None else "").split("\0")
+        for scope, value in zip(words[::2], words[1::2], strict=False):
+            if scope in _BROUGHT_SCOPES:
+                folders.append((project.root / value, "git runs it: core.hooksPath names its folder"))
+    for folder, runs in folders:
+        for name in names_in(folder):
+            path = folder / name
+            if path.is_file() and os.access(path, os.X_OK) and not name.endswith(".sample"):
+                brought = _by_content(project, path, runs)
+                if brought.digest != OWN_HOOK:
+                    yield brought
+    for name in LEFTHOOK:
+        if (project.root / name).is_file():
+            yield _by_content(project, project.root / name, "lefthook runs its commands at a commit")
+
+
+def _by_content(project: Project, path: Path, runs: str) -> Brought:
+    data = read_bytes(path, _MAX_HOOK)
+    if data is None or len(data) == _MAX_HOOK:  # a link to elsewhere, or too large: known by the file itself
+        status = path.stat()
+        data = f"{os.path.realpath(path)} {status.st_ino} {status.st_size} {status.st_mtime_ns}".encode()
+    return Brought(
+        _name(project, path), runs, hashlib.sha256(data).hexdigest(), _first_lines(data.decode("utf-8", "replace"))
+    )
+
+
+def _settings(project: Project) -> Iterator[Brought]:
+    done = ask_git(project.root, "config", "--show-scope", "-z", "--get-regexp", _GIT_PROGRAMS)
+    words = (done.out if done is not None else "").split("\0")
+    pairs = [pair for scope, pair in zip(words[::2], words[1::2], strict=False) if scope in _BROUGHT_SCOPES]
+    lines = [pair.replace("\n", " = ", 1) for pair in pairs if pair.partition("\n")[2] not in ("", "true", "false")]
+    if lines:
+        yield _by_text(".git/config", "git runs the programs that it names", lines)
+    path = project.ddx_dir / "config.yaml"
+    lines = [line.strip() for line in text_of(path).split("\n") if _DDX_COMMAND.match(line)]
+    if lines:
+        yield _by_text(_name(project, path), "ddx runs the commands that it names", lines)
+    for name in names_in(project.ddx_dir / "checks"):
+        yield _by_content(project, project.ddx_dir / "checks" / name, "ddx runs its command after an attempt")
+
+
+def _by_text(subject: str, runs: str, lines: list[str]) -> Brought:
+    text = "\n".join(lines)
+    return Brought(subject, runs, hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(), _first_lines(text))
+
+
+def _gates(root: Path) -> Iterator[Brought]:
+    for name, command in GATES.items():
+        if (root / name).is_file():
+            yield Brought(command, f"`commit` runs it as the build gate of {name}")
+
+
+def _name(project: Project, path: Path) -> str:
+    return os.path.relpath(path, project.main_root)
+
+
+def _first_lines(text: str) -> tuple[str, ...]:
+    return tuple(clean_line(line, 120) for line in text.split("\n") if line.strip())[:SHOWN_LINES]
