@@ -11,6 +11,7 @@ from helix_tui.cli.trust_question import ask_person, describe
 from helix_tui.core.editing.execute.trust import NOT_ALLOWED, allow, brought_by, not_allowed
 from helix_tui.core.ground import person
 from helix_tui.core.ground.own_folders import why_unused
+from helix_tui.core.ground.sqlite import record_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,15 +31,20 @@ def run(call: Call) -> int:
     if options.revoke and not call.read_only:
         person.revoke(os.path.realpath(root))
     brought, waiting = brought_by(project), not_allowed(project)
-    if not (options.show or options.revoke or call.read_only) and (waiting or folders):
+    path = project.helix_dir / "helix.db"
+    database = record_of(path) if path.is_file() else None
+    databases = [] if database is None or person.allows(database) else [database]
+    if not (options.show or options.revoke or call.read_only) and (waiting or folders or databases):
         for refusal in folders.values():
             call.note(refusal.message)
+        for entry in databases:
+            call.note(f"the database {entry.subject} is not known to be yours")
         if not (options.yes or (not call.json and sys.stdin.isatty() and ask_person(call, waiting))):
             raise CliError(
                 "nothing was allowed: it was not confirmed", "`helix-tui trust --yes` allows it.", NOT_ALLOWED
             )
         allow(project, waiting)
-        person.allow(*(person.Allowed("folder", os.path.realpath(root), name) for name in folders))
+        person.allow(*(person.Allowed("folder", os.path.realpath(root), name) for name in folders), *databases)
         waiting, folders = (), {}
     if call.json:
         rows = [

@@ -474,6 +474,7 @@ def test_commit_fails_where_the_build_gate_fails(
     monkeypatch.setenv("PATH", f"{npm.parent}{os.pathsep}{os.environ['PATH']}")
     (world.root / "package.json").write_text("{}")
     _git(world.root, "add", "package.json")
+    assert helix(world, "trust", "--yes").code == 0
     ran = helix(world, "commit", "a-1")
     assert ran.code == 1
     assert "BUILD GATE FAILED" in ran.err
@@ -494,6 +495,7 @@ def test_commit_takes_the_gate_that_is_there(
     (world.root / "lefthook.yml").write_text("pre-commit:\n")
     (world.root / "Cargo.toml").write_text("[workspace]\n")
     _git(world.root, "add", "lefthook.yml", "Cargo.toml")
+    assert helix(world, "trust", "--yes").code == 0
     ran = helix(world, "commit", "a-1")
     assert (ran.code, "`cargo check --workspace` ended with 1" in ran.err) == (1, True), ran.err
     ran = helix(world, "commit", "a-1", "--no-gate")

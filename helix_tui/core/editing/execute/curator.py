@@ -188,7 +188,7 @@ class Curator:
         era = queue.default_era
         return dialect_for(self.executable(era), fallback=era)
 
-    def require_allowed(self) -> None:
+    def require_allowed(self, *, gated: bool = False) -> None:
         """Ask, or refuse, before anything runs that the repository brings and that the person has not allowed.
 
         A run checks when it starts, never in its middle; a person's console at each change.
@@ -199,7 +199,7 @@ class Curator:
         if self._allowed and self._who != "human":
             return
         try:
-            require_allowed(self.project)
+            require_allowed(self.project, gated=gated)
         except NotAllowed as refused:
             if self.asks is None or not self.asks(refused):
                 raise

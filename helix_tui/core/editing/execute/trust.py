@@ -81,13 +81,16 @@ def not_allowed(project: Project) -> tuple[Brought, ...]:
     return tuple(each for each in brought if each.entry(project) not in allowed)
 
 
-def require_allowed(project: Project) -> None:
+def require_allowed(project: Project, *, gated: bool) -> None:
     """Refuse to go on while something would run that the person has not allowed.
+
+    Args:
+        gated: whether the build gates would run too.
 
     Raises:
         NotAllowed: what it is.
     """
-    waiting = not_allowed(project)
+    waiting = tuple(brought for brought in not_allowed(project) if gated or brought.subject not in GATES.values())
     if waiting:
         raise NotAllowed(project, waiting)
 

@@ -148,7 +148,7 @@ def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None
     """
     root = curator.project.root
     curator.gate.check()
-    curator.require_allowed()
+    curator.require_allowed(gated=gated)
     # everything that may refuse is checked before the gate, which may take half an hour
     staged = _must_change(root)
     require_branch(root)
