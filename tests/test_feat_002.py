@@ -84,7 +84,7 @@ ACCEPTANCE: dict[str, tuple[str, ...]] = {
         RUN + "test_feat_002.py::test_context_is_made_anew_on_the_fifth_and_not_before",
     ),
     "Running helix run surfaces review findings before the loop advances.": (
-        RUN + "test_feat_002.py::test_a_review_is_injected_before_equally_important_later_work",
+        RUN + "test_feat_002.py::test_a_review_is_executed_before_the_next_bead",
     ),
     "Running helix run stays focused on a chosen epic": (
         RUN + "test_feat_002.py::test_run_stays_focused_on_a_chosen_epic_until_an_explicit_blocker_forces_release",

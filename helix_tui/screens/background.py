@@ -50,7 +50,7 @@ class Workers(WorkerManager):
 class UnwaitedThreads(ThreadPoolExecutor):
     """The threads of workers; quitting waits for none of them."""
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+    def shutdown(self, *_: bool, **_options: bool) -> None:
         """Start no more work."""
         super().shutdown(wait=False, cancel_futures=True)
 

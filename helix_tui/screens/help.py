@@ -94,7 +94,7 @@ WORDS = (
     ),
     (
         "question, sources, which one?, nothing found, answer (a model's)",
-        "Ask; the passages that it cites; two readings to choose from; no passage is about it; a model wrote it from them",
+        "Ask; the passages that it cites; two readings to choose from; no passage fits; written by a model",
     ),
     ("queue", "all beads of a project"),
     ("ready", "every dependency closed and nothing else holds it"),

@@ -87,8 +87,10 @@ def test_an_error_on_purpose_says_what_to_do_and_exits_as_it_says(
     assert '"code":69' in out
 
 
-_INTERNAL = {"Stopped", "Retry", "StaleView", "WaitCancelled"}
-"""Raised to go somewhere else in the program or for the barrier to log, never to tell anybody."""
+_INTERNAL = {"Stopped", "Retry", "StaleView", "WaitCancelled", "Leaving", "RefusedFileError"}
+"""Raised to go somewhere else in the program, for the barrier to log, or as one more way in which a file or program is
+not there; never to tell anybody.
+"""
 
 
 def test_every_error_class_of_ours_has_the_one_root() -> None:

@@ -18,7 +18,7 @@ ACTING = ("\x1b", "\x9b", "\x85", "\u202e", "\u2066", "\r", "\x07")
 def project(tmp_path: Path) -> Path:
     """Records with control sequences in every text field."""
     (tmp_path / ".ddx").mkdir()
-    row = {
+    row: dict[str, object] = {
         name: f"{name}{HOSTILE}" for name in ("id", "title", "description", "acceptance", "notes", "owner", "spec-id")
     }
     row |= {"status": "open", "priority": 2, "issue_type": "task", "labels": [HOSTILE], "parent": HOSTILE}

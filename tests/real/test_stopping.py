@@ -8,7 +8,7 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.core.ground import process as session
+from helix_tui.core.ground import process_tree as session
 from helix_tui.core.ground.project import find_project, machine_name
 from helix_tui.core.snapshot.feed import Gatherer
 from helix_tui.core.supervision.run_state.run_control import StopMeans, ways_to_stop

@@ -182,8 +182,9 @@ def test_the_files_of_a_revision_are_read_by_one_process(tmp_path: Path, monkeyp
     shim.parent.mkdir()
     shim.write_text(f'#!/bin/sh\necho "$@" >> {said}\nexec {shutil.which("git")} "$@"\n')
     shim.chmod(0o755)
-    index = index_of(root, "HEAD")
     monkeypatch.setenv("PATH", f"{shim.parent}{os.pathsep}{os.environ['PATH']}")
+    index = index_of(root, "HEAD")
+    said.unlink()
     for name, text in FILES.items():
         assert "\n".join(index.lines(name)) == text.rstrip("\n")
     assert len(said.read_text().splitlines()) == 1
