@@ -105,6 +105,11 @@ def allow(project: Project, brought: tuple[Brought, ...]) -> None:
     person.allow(*(each.entry(project) for each in brought))
 
 
+def allow_written(project: Project, path: Path) -> None:
+    """Enter a hook that this program has just written: the person asked for it."""
+    allow(project, (_by_content(project, path, ""),))
+
+
 def _hooks(project: Project) -> Iterator[Brought]:
     folders = [(project.ddx_dir / "hooks", "ddx runs it at a change of a bead")]
     if project.common_dir is not None:

@@ -90,6 +90,8 @@ def install(project: Project, gate: WriteGate, command: Collection[str] = BY_NAM
         return Installed(path, False)
     with gate.open():
         replace_file(path, text.encode(), 0o755)
+    if command != BY_NAME:  # by name it is known by its digest
+        allow_written(project, path)
     return Installed(path, True)
 
 
