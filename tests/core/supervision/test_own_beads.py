@@ -16,6 +16,7 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.editing.authoring import judge
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import find_executable
+from helix_tui.core.editing.execute.trust import allow_written
 from helix_tui.core.editing.operations import CreateBead
 from helix_tui.core.ground.project import Project, find_project, machine_name
 from helix_tui.core.ground.time import NS, format_instant, now_ns
@@ -52,6 +53,7 @@ def own_hook(root: Path) -> None:
     ours = f'exec "{sys.executable}" -m helix_tui install-hooks --judge -C "$(dirname "$0")/../.."'
     path.write_text(f"#!/bin/sh\n{ours}\n")
     path.chmod(0o755)
+    allow_written(project, path)
 
 
 @pytest.fixture

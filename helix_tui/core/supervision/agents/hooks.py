@@ -91,6 +91,8 @@ def install(project: Project, gate: WriteGate, command: Collection[str] = BY_NAM
     with gate.open():
         replace_file(path, text.encode(), 0o755)
     if command != BY_NAME:  # by name it is known by its digest
+        from helix_tui.core.editing.execute.trust import allow_written  # Claude Code's hooks start without it
+
         allow_written(project, path)
     return Installed(path, True)
 
