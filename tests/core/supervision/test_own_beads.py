@@ -53,7 +53,7 @@ def own_hook(root: Path) -> None:
     ours = f'exec "{sys.executable}" -m helix_tui install-hooks --judge -C "$(dirname "$0")/../.."'
     path.write_text(f"#!/bin/sh\n{ours}\n")
     path.chmod(0o755)
-    allow_written(project, path)
+    allow_written(find_project(root, env={}), path)
 
 
 @pytest.fixture
