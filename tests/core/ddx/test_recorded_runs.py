@@ -33,6 +33,12 @@ def timeline(name: str) -> Path:
     return SHARED / f"{name}.jsonl" if name in GIVEN else COMMITTED / f"{name}.jsonl"
 
 
+def released(state: Mapping[str, Any], beads: Mapping[str, Bead]) -> bool:
+    """Whether an April record, which names no process, is of a bead that was opened again after it was written."""
+    bead = beads.get(state["bead_id"])
+    return bead is not None and bead.status == "open" and "pid" not in state and bead.updated_at > state["started_at"]
+
+
 @dataclass
 class Record:
     """What the files say, read as plainly as can be: the oracle."""
@@ -54,7 +60,7 @@ class Record:
         leases = (self.replay.scratch / "tmp").glob("ddx-claim-heartbeats/*/*.json")
         return (
             {path.stem for path in leases}
-            | {state["bead_id"] for state in self.run_states()}
+            | {state["bead_id"] for state in self.run_states() if not released(state, beads)}
             | {bead.id for bead in beads.values() if bead.status == "in_progress"}
         )
 

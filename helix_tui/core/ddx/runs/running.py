@@ -39,7 +39,7 @@ from helix_tui.core.ground.files import below
 from helix_tui.core.ground.project import Project, worktree_roots
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.threads import pid_alive
-from helix_tui.core.ground.time import NS, clock_time, format_day
+from helix_tui.core.ground.time import NS, clock_time, format_day, parse_instant
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.index import AttemptIndex
@@ -413,11 +413,13 @@ def _by_hand(work: _Work, here: str, now: int) -> bool:
 
 def _is_released(work: _Work, beads: Mapping[str, Bead]) -> bool:
     """Whether only a run record without process or expiry is left of a worker, as April's is after its claim is
-    released: with nothing to prove it, such a record says nothing of a bead that nobody has claimed.
+    released: with nothing to prove it, such a record says nothing of a bead that was opened after it was written.
     """
     bead = beads.get(work.bead_id)
-    proven = any(one.source != "run-state" or one.pid or one.expires_at for one in work.claims)
-    return not proven and bead is not None and bead.status == "open"
+    proven = any(claim.source != "run-state" or claim.pid or claim.expires_at for claim in work.claims)
+    if proven or bead is None or bead.status != "open":
+        return False
+    return (parse_instant(bead.updated_at) or 0) > max(claim.at or claim.started_at or 0 for claim in work.claims)
 
 
 def _is_first_beat(claim: Claim) -> bool:

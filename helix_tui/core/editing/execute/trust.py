@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from helix_tui.core.ground import person
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import names_in, read_bytes, text_of
+from helix_tui.core.ground.files import is_file, names_in, read_bytes, text_of
 from helix_tui.core.ground.git import ask_git
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
@@ -127,7 +127,7 @@ def _hooks(project: Project) -> Iterator[Brought]:
                 if brought.digest != OWN_HOOK:
                     yield brought
     for name in LEFTHOOK:
-        if (project.root / name).is_file():
+        if is_file(project.root / name):
             yield _by_content(project, project.root / name, "lefthook runs its commands at a commit")
 
 
@@ -163,7 +163,7 @@ def _by_text(subject: str, runs: str, lines: list[str]) -> Brought:
 
 def _gates(root: Path) -> Iterator[Brought]:
     for name, command in GATES.items():
-        if (root / name).is_file():
+        if is_file(root / name):
             yield Brought(command, f"`commit` runs it as the build gate of {name}")
 
 

@@ -135,6 +135,10 @@ def unasked(conflicts: Iterable[DocumentFinding], questions: Iterable[OpenQuesti
     return tuple(each for each in conflicts if each.kind == "physics-level" and each.key not in asked)
 
 
+def _idle_governing(bead: Bead, queue_state: QueueState) -> bool:
+    return governs_alignment(bead) and bead.id not in queue_state.claimed
+
+
 def gather_facts(
     queue_state: QueueState,
     *,
@@ -157,8 +161,7 @@ def gather_facts(
     named = named_beads(queue, scope)
     inside = tuple(queue.beads) if named is None else named
     beads = [queue.beads[bead_id] for bead_id in inside]
-    unfinished = [bead for bead in beads if bead.status not in TERMINAL]
-    left = [bead for bead in unfinished if not governs_alignment(bead) or bead.id in queue_state.claimed]
+    left = [bead for bead in beads if bead.status not in TERMINAL and not _idle_governing(bead, queue_state)]
     chosen = frozenset(inside)
     ready = tuple(bead_id for bead_id in queue.ready if bead_id in chosen)
     judged = [queue.beads[bead_id] for bead_id in ready[:MAX_JUDGED] if not looks_like_epic(queue.beads[bead_id])]
@@ -169,7 +172,6 @@ def gather_facts(
         return bead_id in chosen and not governs_alignment(queue.beads[bead_id])
 
     left_by = {orphan.bead_id: orphan for orphan in orphans if concerns(orphan.bead_id)}
-    epics = [bead for bead in left if looks_like_epic(bead)]
     dying = {each.bead_id: each for each in dead}
     every = tuple(questions)
     asked = still_asked(every, queue.beads)
@@ -200,8 +202,8 @@ def gather_facts(
         vague=tuple(bead_id for bead_id, text in acceptance.items() if text.strip() and not deterministic(text)),
         unaccepted=tuple(bead_id for bead_id, text in acceptance.items() if not text.strip()),
         ungoverned=tuple(bead.id for bead in judged if governing is not None and governing.lacks(bead.spec_id)),
-        hollow=tuple(bead.id for bead in epics if is_empty_epic(queue, bead)),
-        finished_epics=tuple(bead.id for bead in epics if is_finished_epic(queue, bead)),
+        hollow=tuple(bead.id for bead in left if is_empty_epic(queue, bead)),
+        finished_epics=tuple(bead.id for bead in left if is_finished_epic(queue, bead)),
         superseded=tuple(bead.id for bead in left if bead.superseded_by.strip()),
         questions=asked,
         conflicts=tuple(each for each in conflicts if each.key not in decided),

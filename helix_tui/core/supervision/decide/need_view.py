@@ -400,7 +400,7 @@ ACTIONS: dict[str, tuple[NeedAction, ...]] = {
     ),
     "merge_conflict": (_RESOLVE, _LAND, _RETRY, _DROP),
     "failing_check": (_RETRY, _RESOLVE, _LAND, _DROP),
-    "refused": (_RETRY, _DROP, _RESOLVE, _LAND, _HOLD),
+    "refused": (_RETRY, _DROP, _HOLD, _RESOLVE, _LAND),
     "landed_faulted": (
         NeedAction("accept", "close", "leaves the change on the branch and closes the bead", "helix-tui close ID"),
         _RETRY,
