@@ -135,10 +135,6 @@ def unasked(conflicts: Iterable[DocumentFinding], questions: Iterable[OpenQuesti
     return tuple(each for each in conflicts if each.kind == "physics-level" and each.key not in asked)
 
 
-def _idle_governing(bead: Bead, queue_state: QueueState) -> bool:
-    return governs_alignment(bead) and bead.id not in queue_state.claimed
-
-
 def gather_facts(
     queue_state: QueueState,
     *,
@@ -159,10 +155,10 @@ def gather_facts(
     """Gather the facts of a scope: everything, an epic and all under it, a label, or a specification."""
     queue = queue_state.queue
     named = named_beads(queue, scope)
-    inside = tuple(queue.beads) if named is None else named
-    beads = [queue.beads[bead_id] for bead_id in inside]
-    left = [bead for bead in beads if bead.status not in TERMINAL and not _idle_governing(bead, queue_state)]
-    chosen = frozenset(inside)
+    beads = [queue.beads[bead_id] for bead_id in named or queue.beads]
+    unfinished = [bead for bead in beads if bead.status not in TERMINAL]
+    left = [bead for bead in unfinished if not governs_alignment(bead) or bead.id in queue_state.claimed]
+    chosen = frozenset(bead.id for bead in beads)
     ready = tuple(bead_id for bead_id in queue.ready if bead_id in chosen)
     judged = [queue.beads[bead_id] for bead_id in ready[:MAX_JUDGED] if not looks_like_epic(queue.beads[bead_id])]
     acceptance = {bead.id: str(bead.document().get("acceptance") or "") for bead in judged}
