@@ -17,6 +17,7 @@ from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import NS, parse_now
 from helix_tui.core.snapshot.feed import Gatherer
 from helix_tui.core.snapshot.snapshot import Change, Snapshot, compare
+from helix_tui.screens.loop.controls import LoopControls
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 EVERY_STATE = Path(__file__).resolve().parents[1] / "data" / "screens" / "every-state.jsonl"
@@ -79,6 +80,12 @@ def _lends(monkeypatch: pytest.MonkeyPatch) -> None:
     """A console without a terminal runs an editor all the same, where a test gives it one."""
     run = staticmethod(lambda command: subprocess.run(command, check=False).returncode)
     monkeypatch.setattr(HeadlessDriver, "lend", run, raising=False)
+
+
+@pytest.fixture
+def a_ddx(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is a ddx, as far as the sheet of the loop asks."""
+    monkeypatch.setattr(LoopControls, "no_ddx", "")
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def past(root: Path, count: int, usd: float) -> None:
     metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-async def test_before_a_start_stands_what_it_takes_and_what_it_would_cost(console: MakeConsole) -> None:
+async def test_before_a_start_stands_what_it_takes_and_what_it_would_cost(console: MakeConsole, a_ddx: None) -> None:
     app = console(BEADS, look_out="once", own=(sys.executable, "-c", REPORTS))
     past(app.root, 12, 0.5)
     app.feed.look()
@@ -66,7 +66,7 @@ async def test_before_a_start_stands_what_it_takes_and_what_it_would_cost(consol
     ],
 )
 async def test_before_a_start_stands_where_the_budget_stops_it(
-    console: MakeConsole, budget: Budget, words: str
+    console: MakeConsole, a_ddx: None, budget: Budget, words: str
 ) -> None:
     app = console(BEADS, look_out="once")
     past(app.root, 12, 0.5)
@@ -77,7 +77,7 @@ async def test_before_a_start_stands_where_the_budget_stops_it(
         await waited(pilot, lambda: app.sees(f"stops    {words}"))
 
 
-async def test_what_waits_for_an_answer_is_not_among_what_a_start_takes(console: MakeConsole) -> None:
+async def test_what_waits_for_an_answer_is_not_among_what_a_start_takes(console: MakeConsole, a_ddx: None) -> None:
     app = console(BEADS, look_out="once", own=(sys.executable, "-c", REPORTS))
     past(app.root, 12, 0.5)
     project = find_project(app.root)

@@ -16,7 +16,7 @@ from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import NS, format_instant, now_ns
 from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions, read_questions
 from helix_tui.core.supervision.stages.commands import ROWS
-from helix_tui.screens.loop.controls import READ_ONLY, LoopControls
+from helix_tui.screens.loop.controls import READ_ONLY
 from tests.programs import write_program
 from tests.screens.conftest import NOW, Console, MakeConsole
 
@@ -63,12 +63,6 @@ def a_run(root: Path) -> None:
 def no_ddx(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No ddx on the PATH."""
     monkeypatch.setenv("PATH", str(tmp_path))
-
-
-@pytest.fixture
-def a_ddx(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is a ddx, as far as the sheet of the loop asks."""
-    monkeypatch.setattr(LoopControls, "no_ddx", "")
 
 
 async def test_next_action_stands_in_the_pulse_with_its_reasons_on_a_key(console: MakeConsole) -> None:
