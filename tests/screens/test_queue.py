@@ -58,14 +58,17 @@ async def test_keys_move_the_cursor(console: MakeConsole) -> None:
         assert rows.selected_index == 0
 
 
-async def test_every_view_begins_at_its_first_row(console: MakeConsole) -> None:
+async def test_every_view_begins_at_its_first_row_below_a_heading(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:
         queue(app).go_to("demo-00000003")
         for kind in ("tree", "lanes", "order", "dag"):
             await pilot.press("right_square_bracket")
             assert queue(app).kind == kind
-            assert queue(app).list.selected_index == 0
+            source = queue(app).list.source
+            first = next(index for index in range(len(source)) if not source.heads(index))
+            assert queue(app).list.selected_index == first
+            assert (first > 0) == (kind == "lanes"), "only lanes begin with a heading"
         await pilot.press("left_square_bracket")
         assert queue(app).kind == "order"
 
