@@ -253,7 +253,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
     async def on_load(self) -> None:
         """Start reading while the terminal is being set up."""
         self.barrier.watch_threads()
-        asyncio.get_running_loop().set_default_executor(UnwaitedThreads())
+        asyncio.get_running_loop().set_default_executor(UnwaitedThreads(thread_name_prefix="asyncio"))
         # a reading thread yields to a key within half a millisecond, not five
         sys.setswitchinterval(0.0005)
         # an earlier console of this process, in tests, stopped all programs when it quit

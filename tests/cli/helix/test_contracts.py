@@ -410,6 +410,7 @@ def test_commit_shows_what_the_failed_gate_said(
     npm.chmod(0o755)
     monkeypatch.setenv("PATH", f"{npm.parent}{os.pathsep}{os.environ['PATH']}")
     (changed.root / "package.json").write_text(json.dumps({}))
+    assert helix(changed, "trust", "--yes").code == 0
     ran = helix(changed, "commit", "a-1")
     assert ran.code == 1
     assert "the first problem" in ran.err

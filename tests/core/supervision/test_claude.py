@@ -138,14 +138,14 @@ def test_strange_groups_are_kept(tmp_path: Path, groups: list[Any]) -> None:
     assert _install(project, remove=True) == {"hooks": {"Stop": groups}}
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     elsewhere = tmp_path / "dotfiles.json"
     elsewhere.write_text("{}")
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".claude" / "settings.json").symlink_to(elsewhere)
-    _install(_project(tmp_path))
-    assert (tmp_path / ".claude" / "settings.json").is_symlink()
-    assert "SessionStart" in json.loads(elsewhere.read_text())["hooks"]
+    with pytest.raises(UnreadableSettings, match="a link"):
+        _install(_project(tmp_path))
+    assert elsewhere.read_text() == "{}"
 
 
 def test_read_only_writes_nothing(tmp_path: Path) -> None:

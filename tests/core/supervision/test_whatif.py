@@ -142,7 +142,6 @@ def test_who_is_left_waiting_for_ever_is_told() -> None:
     rows = [row("a"), row("b"), row("waits", "a")]
     for wish, why in (
         (op.CancelBead("a"), "cancelled"),
-        (op.Supersede("a", "b"), "superseded by b"),
         (op.SetEligible("a", False), "not eligible"),
     ):
         (orphan,) = consequences(rows, wish).orphaned
