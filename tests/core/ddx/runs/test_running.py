@@ -33,7 +33,8 @@ def ago(seconds: float) -> str:
 
 def bead(bead_id: str, **fields: object) -> Bead:
     row = {"id": bead_id, "title": "t", "status": "open", **fields}
-    return decode_bead(json.dumps({key.replace("_at", "-at"): value for key, value in row.items()}).encode())
+    named = {key if key == "updated_at" else key.replace("_at", "-at"): value for key, value in row.items()}
+    return decode_bead(json.dumps(named).encode())
 
 
 class Place:
@@ -271,7 +272,7 @@ def test_a_record_without_proof_ends_with_the_claim_on_its_bead(place: Place) ->
     place.add("j-1", status="in_progress", **{"claimed-machine": HERE})
     place.write("run-state.json", {"bead_id": "j-1", "attempt_id": "x", "started_at": ago(60)})
     assert [run.verdict for run in place.find()] == ["alive"]
-    place.add("j-1", status="open")
+    place.add("j-1", status="open", updated_at=ago(10))
     assert place.find() == (), "April leaves its record when a dead worker's claim is released"
 
 
