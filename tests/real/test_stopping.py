@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.core.ground import process_tree as session
 from helix_tui.core.ground.project import find_project, machine_name
 from helix_tui.core.snapshot.feed import Gatherer
-from helix_tui.core.supervision.run_state.run_control import StopMeans, ways_to_stop
+from helix_tui.core.supervision.run_state.run_control import StopMeans, interrupt_worker, ways_to_stop
 from tests.real.stranger import Stranger
 from tests.real.test_ends import wait_for
 
@@ -57,7 +58,8 @@ def test_a_signal_cuts_the_attempt_short_and_leaves_nothing_at_work(stranger: St
     wait_for(lambda: stranger.calls("work"), 120)
     run, means = means_of(stranger)
     assert means["signal"].pid == process.pid
-    assert session.interrupt(means["signal"].pid, 30) == ()
+    project = find_project(stranger.project, env=stranger.env)
+    assert interrupt_worker(project, means["signal"], os.fspath(stranger.release.path)) == ()
     process.wait(30)
     assert not stranger.processes()
     row = stranger.rows()[run.bead_id or ""]

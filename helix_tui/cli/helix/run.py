@@ -46,6 +46,7 @@ from helix_tui.core.supervision.run_state.run_control import (
     active_run,
     describe_left,
     left_at_work,
+    require_run,
     start_run,
     stop_run,
 )
@@ -368,6 +369,8 @@ def _foretell_stop(call: Call, project: Project, holder: Holder | None) -> int:
     elif holder is None:
         call.print("helix: no active run: nothing would be stopped")
     else:
+        if how == "stopped":
+            require_run(project, holder)
         way = "ask the run to stop after the current bead" if how == "asked" else "interrupt the run and its ddx"
         call.print(f"helix: would {way} (pid={holder.pid})")
     return 0

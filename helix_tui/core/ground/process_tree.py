@@ -14,19 +14,24 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import signal
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO
 
 from msgspec import Struct
 
+from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.programs import program
+from helix_tui.core.ground.time import NS, format_instant
 
 _LOOK_STEP_S = 0.02
 _PS_TIMEOUT_S = 5.0
+CLOCK_MARGIN = 5 * NS
+"""Nanoseconds between a start and its record: times in files of ours are whole seconds."""
 
 
 Process = subprocess.Popen[bytes]
@@ -100,6 +105,45 @@ def born_at(pid: int) -> int:
     """Start time of a process in the kernel's ticks since boot; 0 where the system does not report it."""
     row = _from_proc(pid)
     return row.born if row is not None else 0
+
+
+def began_at(pid: int) -> int | None:
+    """When a process started, in nanoseconds since the epoch; None where the system does not report it."""
+    if ticks := born_at(pid):
+        return time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME) + ticks * NS // os.sysconf("SC_CLK_TCK")
+    return None
+
+
+def require_ours(pid: int, source: str, folders: Iterable[Path], command: str, *, since: int | None) -> None:
+    """Require that the process which a file names is the one that the file means, before it is signalled.
+
+    Args:
+        source: what names it, for the message.
+        folders: where it works: its folder, or a file that it has open, is in or below one of them.
+        command: a pattern of its command line: program, or script or module of an interpreter, by name; each word
+            ends in NUL.
+        since: when it was running, by that file; None if the file's lock proves that it is.
+
+    Raises:
+        HelixError: one of them is not so, or the system does not report it.
+        PermissionError: it belongs to another user.
+    """
+    own, began, seen = f"/proc/{pid}", began_at(pid), "has ended, or cannot be examined on this system"
+    words, paths = "", [""]
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended, or there is no /proc
+        words = os.fsdecode(Path(own, "cmdline").read_bytes())
+        paths = [os.path.realpath(f"{own}/{link}") for link in ("cwd", *(f"fd/{fd}" for fd in os.listdir(f"{own}/fd")))]
+        seen = f"is `{words[:120].replace(chr(0), ' ').strip()}` in {paths[0]}, started at {format_instant(began or 0)}"
+    is_named = re.match(
+        rf"(([^\0]*/)?((python|pypy)[\d.]*|(ba|da|z)?sh)\0(-[^\0]*\0)*)?([^\0]*/)?{command}", words, re.DOTALL
+    )
+    is_here = any(PurePath(path).is_relative_to(os.path.realpath(folder)) for path in paths for folder in folders)
+    is_timely = since is None or (began and began - CLOCK_MARGIN <= since <= time.time_ns() + CLOCK_MARGIN)
+    if not (is_named and is_here and is_timely):
+        raise HelixError(
+            f"nothing was signalled: {source} names process {pid}, which {seen}; that does not agree with the record",
+            f"If you know the process, end it with `kill -INT {pid}`. If not, remove the record.",
+        )
 
 
 def family(leader: int) -> tuple[Member, ...]:

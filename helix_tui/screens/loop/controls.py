@@ -27,12 +27,12 @@ from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.snapshot.snapshot import Snapshot
 from helix_tui.core.supervision.run_state.budget import SPANS, BudgetSpan, parse_limits, read_budget, write_budget
 from helix_tui.core.supervision.run_state.run_control import (
-    DDX_PATIENCE_S,
     GIVEN_BACK,
     LEFT_CLAIMED,
     StopEnding,
     StopMeans,
     active_run,
+    interrupt_worker,
     request,
     start_run,
     stop_run,
@@ -193,7 +193,7 @@ class LoopControls:
     def stop_by(self, means: StopMeans) -> None:
         """Stop a worker that was started elsewhere, with a ddx command or a signal."""
         if means.kind == "signal":
-            self._interrupt(means.pid)
+            self._interrupt(means)
             return
         delegate = Delegate(self._host.snapshot.project, self._ddx)
 
@@ -218,15 +218,14 @@ class LoopControls:
 
         self._do("budget", work)
 
-    def _interrupt(self, pid: int) -> None:
+    def _interrupt(self, means: StopMeans) -> None:
         """Interrupt a worker of ddx itself, as ctrl+c in its terminal would."""
-        said = self._interrupted
+        project, said = self._host.snapshot.project, self._interrupted
 
         def work() -> str:
-            if left := session.interrupt(pid, DDX_PATIENCE_S):
-                pids = ", ".join(str(each.pid) for each in left)
-                return f"interrupted pid {pid}: {said}; still alive: {pids}"
-            return f"interrupted pid {pid}: {said}"
+            left = interrupt_worker(project, means, self._ddx or "ddx")
+            alive = f"; still alive: {', '.join(map(str, left))}" if left else ""
+            return f"interrupted pid {means.pid}: {said}{alive}"
 
         self._do("interrupt", work)
 
@@ -380,5 +379,5 @@ class LoopControls:
         except KeyError:
             said, severity = "that question has been answered already", "warning"
         except (HelixError, OSError) as error:
-            said, severity = str(error), "error"
+            said, severity = ". ".join(filter(None, (str(error), getattr(error, "advice", "")))), "error"
         self._host.call_from_thread(self._host.say, clean_line(said, 400), severity)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -34,11 +35,10 @@ from helix_tui.core.ground.process_tree import STDOUT, Process, start
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_line, counted
-from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
 from helix_tui.core.ground.writes import open_own, remove, replace_file
 from helix_tui.core.supervision.run_state.state import (
     Holder,
-    ddx_lives,
     forget_dead,
     load_state,
     pid_path,
@@ -186,6 +186,7 @@ def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIE
     """Stop the active run: at once by a signal (then by force), or after the current bead by a request.
 
     Raises:
+        HelixError: the process that the pid file names is not provably this run; nothing was signalled.
         OSError: the request cannot be written, or the process is another user's.
     """
     holder = active_run(project)
@@ -194,6 +195,7 @@ def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIE
     if not now:
         request(project, "stop")
         return StopEnding(holder.pid, "asked")
+    require_run(project, holder)
     with contextlib.suppress(ProcessLookupError):  # it has ended by itself since
         os.kill(holder.pid, signal.SIGTERM)
     if _gone(holder, patience):
@@ -204,23 +206,49 @@ def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIE
     _gone(holder, 2.0)
     with contextlib.suppress(OSError):
         remove(pid_path(project))
-    alive = [each for pid in _of_run(project) for each in _interrupt(pid)]
+    alive = [each for pid in session.left_behind(project.root) for each in _interrupt(pid)]
     return StopEnding(holder.pid, "killed", tuple(alive))
+
+
+def require_run(project: Project, holder: Holder) -> None:
+    """Require that the process of a pid file is a run of this project.
+
+    Raises:
+        HelixError: it is not provably one.
+        PermissionError: it belongs to another user.
+    """
+    session.require_ours(
+        holder.pid,
+        f"{holder.path.parent.name}/{holder.path.name}",
+        (project.root, project.main_root),
+        r"helix([-_]tui)?\0(.*\0)?run\0",
+        since=None if holder.locked else parse_instant(holder.started_at) or 0,
+    )
+
+
+def interrupt_worker(project: Project, means: StopMeans, ddx: str) -> tuple[int, ...]:
+    """Interrupt a worker of ddx that somebody else started, as ctrl+c in its terminal would; who still lives.
+
+    Args:
+        ddx: the name of the executable.
+
+    Raises:
+        HelixError: the process is not provably a worker of this project; nothing was signalled.
+        PermissionError: it belongs to another user.
+    """
+    command = rf"(ddx|helix[-_]ddx|{re.escape(Path(ddx).name)})\0"
+    session.require_ours(
+        means.pid, "ddx's record of the worker", (project.root, project.main_root), command, since=means.since
+    )
+    return _interrupt(means.pid)
 
 
 def left_at_work(project: Project) -> tuple[int, ...]:
     """What works on here for a run, a command or a console that has ended: pids; none where a run is active."""
     if active_run(project) is not None:
         return ()
-    # a question or one bead is written down nowhere: its program is known by its mark
-    return tuple(dict.fromkeys([*_of_run(project), *session.left_behind(project.root)]))
-
-
-def _of_run(project: Project) -> list[int]:
-    """The ddx that a run started for a turn, while it lives."""
-    pending = load_state(project).pending
-    pid = pending.get("pid")
-    return [pid] if isinstance(pid, int) and ddx_lives(pending) else []
+    # known by the mark in its environment: what a file says of a process is no proof
+    return session.left_behind(project.root)
 
 
 def _end_of_dead(project: Project, *, now: bool) -> StopEnding:
@@ -274,6 +302,8 @@ class StopMeans(Struct, frozen=True):
     words: tuple[str, ...] = ()
     """For a command: the arguments after ``ddx``."""
     pid: int = 0
+    since: int | None = None
+    """For a signal: when the worker was running, by its records."""
     beads: tuple[str, ...] = ()
     """For a hold: the beads to keep from workers."""
 
@@ -307,7 +337,7 @@ def ways_to_stop(run: Run, queue: Queue, dialect: Dialect, *, here: str) -> tupl
         effect = GIVEN_BACK if dialect.gives_back else LEFT_CLAIMED
         again = "; its server starts another" if managed and desired is not None else ""
         name = f"ctrl+c (SIGINT) to process {run.pid}"
-        found.append(StopMeans("signal", name, effect + again, pid=run.pid))
+        found.append(StopMeans("signal", name, effect + again, pid=run.pid, since=run.started_at or 0))
     return tuple(found)
 
 

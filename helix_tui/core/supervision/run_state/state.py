@@ -28,18 +28,16 @@ from msgspec.structs import asdict
 from helix_tui.core.ddx.attempts.attempt import Sums, read_sums
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import being_written, open_file, read_bytes, stamp_of
-from helix_tui.core.ground.process_tree import born_at
+from helix_tui.core.ground.process_tree import CLOCK_MARGIN, began_at, born_at
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.records import decode_json, fitting_fields
 from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.threads import pid_alive
-from helix_tui.core.ground.time import NS, format_instant, now_ns, parse_instant
+from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
 from helix_tui.core.ground.writes import open_own, remove, replace_file
 
 PID = "helix.pid"
 LOCK = "run.lock"
-# whole seconds on both sides: the kernel's boot time, and the time in the pid file
-_SLACK = 5 * NS
 _TRIES, _STEP_S = 5, 0.02
 
 
@@ -52,6 +50,8 @@ class Holder(Struct, frozen=True):
     live: bool
     born: int = 0
     """The kernel's start time of the process (`born_at`)."""
+    locked: bool = False
+    """Whether a run holds the kernel's lock, so that the pid file is its own whatever clocks say."""
 
 
 class AlreadyRunning(HelixError):
@@ -132,8 +132,8 @@ def process_lives(pid: int, started_at: str = "", born: int = 0) -> bool:
         return False
     if born and (now := born_at(pid)):
         return now == born
-    began, said = _began(pid), parse_instant(started_at)
-    return began is None or said is None or began <= said + _SLACK
+    began, said = began_at(pid), parse_instant(started_at)
+    return began is None or said is None or began <= said + CLOCK_MARGIN
 
 
 def _read(path: Path, held: bool | None) -> Holder | None:
@@ -151,7 +151,7 @@ def _read(path: Path, held: bool | None) -> Holder | None:
     written = started or format_instant(stamp[0])
     # if the kernel was asked, clocks and reused ids do not matter
     live = process_lives(pid, written) if held is None else held and pid_alive(pid)
-    return Holder(pid, started, path, live, born_at(pid) if live else 0)
+    return Holder(pid, started, path, live, born_at(pid) if live else 0, locked=bool(held))
 
 
 def _take(descriptor: int) -> bool:
@@ -175,18 +175,6 @@ def _is_held(lock: Path) -> bool | None:
     except OSError:
         return None
     return False
-
-
-def _began(pid: int) -> int | None:
-    """The start of a process, if the system reports it."""
-    ticks, boot = born_at(pid), read_bytes("/proc/stat", 1 << 20)
-    if not ticks or boot is None:
-        return None
-    try:
-        since = next(int(line.split()[1]) for line in boot.split(b"\n") if line.startswith(b"btime "))
-        return since * NS + ticks * NS // os.sysconf("SC_CLK_TCK")
-    except (ValueError, IndexError, StopIteration, OSError):
-        return None
 
 
 NAME = "run-state.json"
