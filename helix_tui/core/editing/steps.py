@@ -376,6 +376,7 @@ class PlanBuilder:
             raise OperationRefused(str(self.refused))
         words = tuple(args)
         check_words(words)
+        check_ids(words)
         for bead_id, fields in edits.items():
             self._check_labels(bead_id, fields.get("labels") or ())
             self._check_gates(bead_id, fields)
@@ -484,6 +485,21 @@ def check_words(words: Iterable[str]) -> None:
         if size > MAX_VALUE:
             raise OperationRefused(
                 f"the text has {size:,} bytes and a command accepts {MAX_VALUE:,}; shorten it, or put it in a file"
+            )
+
+
+def check_ids(words: Sequence[str]) -> None:
+    """Refuse ids that ddx would not read as ids.
+
+    Raises:
+        OperationRefused: an id is empty, begins with a dash, or has control characters.
+    """
+    # by action of `ddx bead`; the one id of every other is the third word
+    for bead_id in words[{"create": slice(0), "dep": slice(3, 5), "queue": slice(3, 4)}.get(words[1], slice(2, 3))]:
+        if not re.fullmatch(r"[^-\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*", bead_id):
+            raise OperationRefused(
+                f"the id “{called(bead_id)}” is empty, begins with “-” or has control characters; "
+                "correct the id in the tracker by hand"
             )
 
 

@@ -23,6 +23,7 @@ from helix_tui.core.ddx.dialect import DdxVerb, Dialect
 from helix_tui.core.ddx.files import money, whole
 from helix_tui.core.ddx.names import BARE
 from helix_tui.core.ddx.probe import dialect_of
+from helix_tui.core.editing.steps import check_ids
 from helix_tui.core.ground.errors import with_who
 from helix_tui.core.ground.process import Finished, run_to_files
 from helix_tui.core.ground.process_tree import mark_for
@@ -168,8 +169,10 @@ class Delegate(Struct):
 
         Raises:
             DdxError: no ddx (127), or one without that verb (69).
+            OperationRefused: the id cannot be an argument.
         """
         verb = self._verb("one_bead")
+        check_ids(("bead", "try", bead_id))
         # a help text without flags excludes none: only April's verb is known to take this one
         as_json = ("--json",) if verb.takes("--json") and (verb.flags or verb.words == BARE) else ()
         return (*verb.words, bead_id, *as_json, *_chosen(verb, agent_choice))

@@ -231,7 +231,7 @@ def _require_mergeable(root: Path) -> None:
 def _commit_of(root: Path, change: KeptChange) -> str:
     if not _REF.match(change.ref):
         raise OperationRefused("is kept at no place that a record names; look at the attempt's evidence")
-    named = ask_git(root, "rev-parse", "--verify", "--quiet", f"{change.ref}^{{commit}}")
+    named = ask_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{change.ref}^{{commit}}")
     if named is None:
         raise OperationRefused(f"is not in this repository at {change.ref}: it was swept, or is on another machine")
     return named.out.strip()
