@@ -31,7 +31,7 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
     with ExitStack() as stack:
 
         def start(name: str, *words: str, cwd: Path) -> subprocess.Popen[bytes]:
-            path = tmp_path / "bin" / name
+            path = tmp_path / ("a long path " * 12) / name
             path.parent.mkdir(exist_ok=True)
             write_program(path, "print('up', flush=True)\ninput()\n")
             pipe = subprocess.PIPE

@@ -133,7 +133,10 @@ def require_ours(pid: int, source: str, folders: Iterable[Path], command: str, *
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended, or there is no /proc
         words = os.fsdecode(Path(own, "cmdline").read_bytes())
         paths = [os.path.realpath(f"{own}/{link}") for link in ("cwd", *(f"fd/{fd}" for fd in os.listdir(f"{own}/fd")))]
-        seen = f"is `{words[:120].replace(chr(0), ' ').strip()}` in {paths[0]}, started at {format_instant(began or 0)}"
+        shown = " ".join(
+            PurePath(word).name for word in words.split("\0") if word
+        )  # a long path would hide the program
+        seen = f"is `{shown[:120]}` in {paths[0]}, started at {format_instant(began or 0)}"
     is_named = re.match(
         rf"(([^\0]*/)?((python|pypy)[\d.]*|(ba|da|z)?sh)\0(-[^\0]*\0)*)?([^\0]*/)?{command}", words, re.DOTALL
     )
