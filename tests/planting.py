@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.worker import WorkerFailed
 
 from helix_tui.core.ground import log as logs
 from helix_tui.screens.journal import JournalScreen
@@ -57,6 +58,15 @@ def _hear(monkeypatch: pytest.MonkeyPatch) -> None:
 def lines(app: Console) -> list[str]:
     """What the console has said."""
     return SAID
+
+
+async def rests(app: Console, pilot: Any) -> None:
+    """Wait until nothing runs; what was planted may fail while it is waited for."""
+    for _ in range(3):
+        await pilot.pause()
+        with suppress(WorkerFailed):
+            await app.workers.wait_for_complete()
+    await pilot.pause()
 
 
 async def sees(app: Console, pilot: Any, text: str, *, gone: bool = False) -> None:

@@ -26,7 +26,7 @@ from helix_tui.settings import Settings
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.bottom import Prompt
 from helix_tui.widgets.text.page import Page
-from tests.planting import _hear, _log, lines, plant, sees, surviving, trace
+from tests.planting import _hear, _log, lines, plant, rests, sees, surviving, trace
 from tests.screens.conftest import Console, MakeConsole, console
 from tests.screens.test_queue import queue
 
@@ -424,8 +424,7 @@ async def test_palette_provider(console: MakeConsole, monkeypatch: pytest.Monkey
         with monkeypatch.context() as patched:
             patched.setattr(Console, "_commands", plant)
             await pilot.press(*keys)
-            await app.workers.wait_for_complete()
-            await pilot.pause()
+            await rests(app, pilot)
         await pilot.press("escape")
 
 

@@ -17,7 +17,7 @@ from helix_tui.screens.queue.screen import QueueScreen
 from helix_tui.screens.watch import Notifier
 from helix_tui.settings import SavedView, Settings, ViewBook
 from helix_tui.widgets.text.attempt_evidence import ComparisonPane
-from tests.planting import _hear, _log, lines, plant, surviving
+from tests.planting import _hear, _log, lines, plant, rests, surviving
 from tests.screens.conftest import Console, MakeConsole, console
 from tests.screens.loop_host import Attempts
 
@@ -26,13 +26,6 @@ __all__ = ["_hear", "_log", "console"]
 pytestmark = [pytest.mark.plants, pytest.mark.long]
 
 BEAD = json.dumps({"id": "demo-00000001", "title": "a bead"})
-
-
-async def rests(app: Console, pilot: Any) -> None:
-    for _ in range(3):
-        await pilot.pause()
-        await app.workers.wait_for_complete()
-    await pilot.pause()
 
 
 @pytest.mark.parametrize(
