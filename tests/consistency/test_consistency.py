@@ -46,15 +46,16 @@ def test_documents_that_contradict_each_other_are_told_alike(tmp_path: Path) -> 
         tmp_path / "demo", [{"id": "g-1", "title": "Do it", "status": "open", "acceptance": "`make check` passes"}]
     )
     write_documents(scene.root)
-    for name, demand in (("SD-001", "must answer in real-time"), ("SD-002", "must be batch-only")):
-        (scene.root / "docs" / f"{name}.md").write_text(f"## Constraints\n- {demand}\n")
+    for name, other in (("SD-001", "SD-002"), ("SD-002", "SD-001")):
+        document = f"---\nddx:\n  id: {name}\n  supersedes: {other}\n---\n# Design\n"
+        (scene.root / "docs" / f"{name}.md").write_text(document)
     assert contradictions(scene, (*FAST, "screen needs", "screen next")) == []
     assert scene.ask("check", "--no-model")["next_action"] == "GUIDANCE"
     assert scene.ask("needs")["groups"] == {"questions": 1}
     questions = OpenQuestions(find_project(scene.root), WriteGate(find_project(scene.root)))
     (conflict,) = scene.ask("check", "--no-model")["conflicts"]
     key = f"physics-level:{conflict['text']}"
-    for answer in ("", "batch"):
+    for answer in ("", "SD-002"):
         asked = questions.ask("physics-level", conflict["text"], key=key)
         if answer:
             questions.answer(asked.id, answer)

@@ -103,8 +103,9 @@ async def test_documents_that_contradict_each_other_wait_for_a_person_and_are_an
 ) -> None:
     app = console(lines([row("a")]))
     (app.root / "docs").mkdir()
-    for name, demand in (("SD-001", "must answer in real-time"), ("SD-002", "must be batch-only")):
-        (app.root / "docs" / f"{name}.md").write_text(f"## Constraints\n- {demand}\n")
+    for name, other in (("SD-001", "SD-002"), ("SD-002", "SD-001")):
+        document = f"---\nddx:\n  id: {name}\n  supersedes: {other}\n---\n# Design\n"
+        (app.root / "docs" / f"{name}.md").write_text(document)
     async with app.run_test(size=(120, 30)) as pilot:
         await at_rest(pilot)
         watched(app)
@@ -113,11 +114,11 @@ async def test_documents_that_contradict_each_other_wait_for_a_person_and_are_an
         assert [need.kind for need in app.needs] == ["contradiction"]
         assert app.status_summary is not None
         assert app.status_summary.verdict.next_action == "GUIDANCE"
-        assert app.sees("cannot both hold")
-        await pilot.press("enter", *"batch", "enter")
+        assert app.sees("each supersede the other")
+        await pilot.press("enter", *"second", "enter")
         await at_rest(pilot)
         (asked,) = OpenQuestions(find_project(app.root), WriteGate(find_project(app.root))).all()
-        assert (asked.kind, asked.answer) == ("physics-level", "batch")
+        assert (asked.kind, asked.answer) == ("physics-level", "second")
         assert app.monitor is not None
         app._concerns_from_thread(app.monitor.concerns)
         await at_rest(pilot)

@@ -26,6 +26,14 @@ def tree(root: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in root.rglob("*") if path.is_file() and ".git" not in path.parts}
 
 
+def write_opposed_documents(root: Path) -> None:
+    """Two documents of one rank, each of which says that it supersedes the other."""
+    (root / "docs").mkdir()
+    for name, other in (("PRD-1", "PRD-2"), ("PRD-2", "PRD-1")):
+        document = f"---\nddx:\n  id: {name}\n  supersedes: {other}\n---\n# Requirements\n"
+        (root / "docs" / f"{name}.md").write_text(document)
+
+
 # --- check -------------------------------------------------------------------------------------------------
 
 
@@ -38,9 +46,7 @@ def test_check_says_that_a_scope_names_nothing(helix: Any, stage: StageFactory) 
 def test_the_answer_to_a_contradiction_can_be_given_where_check_says(helix: Any, stage: StageFactory) -> None:
     """A look at it asks nothing, so nothing waits for an answer yet; `check` asks."""
     world = stage([row("a-1", **BUILDABLE)])
-    (world.root / "docs").mkdir()
-    demands = "- The export must be synchronous.\n- The export must be asynchronous.\n"
-    (world.root / "docs" / "prd.md").write_text(f"---\nddx:\n  id: PRD-2\n---\n# Requirements\n{demands}")
+    write_opposed_documents(world.root)
     looked = helix(world, "check", "--read-only", "--json").document
     assert (looked["next_action"], looked["recommended_command"]) == ("GUIDANCE", "helix-tui check")
     assert "nothing waits for an answer" in helix(world, "input", "--questions").out
@@ -53,12 +59,10 @@ def test_a_contradiction_is_one_need_before_and_after_it_is_asked(helix: Any, st
     """Asking must not notify again, nor end a snooze; until then `stuck` names it too."""
     world = stage([row("a-1", **BUILDABLE)])
     assert helix(world, "stuck").out.strip() == "nothing is stuck"
-    (world.root / "docs").mkdir()
-    demands = "- The export must be synchronous.\n- The export must be asynchronous.\n"
-    (world.root / "docs" / "prd.md").write_text(f"---\nddx:\n  id: PRD-2\n---\n# Requirements\n{demands}")
+    write_opposed_documents(world.root)
     (stuck,) = helix(world, "stuck", "--json").document["stuck"]
-    assert (stuck["reason"], stuck["documents"]) == ("contradiction", ["docs/prd.md"])
-    assert "docs/prd.md  contradiction" in helix(world, "stuck").out
+    assert (stuck["reason"], stuck["documents"]) == ("contradiction", ["docs/PRD-1.md", "docs/PRD-2.md"])
+    assert "docs/PRD-1.md  contradiction" in helix(world, "stuck").out
     (before,) = helix(world, "needs", "--json").document["needs"]
     helix(world, "check")
     (after,) = helix(world, "needs", "--json").document["needs"]

@@ -183,6 +183,8 @@ class _Making:
             execution=fields.execution,
             metric=_metric(node),
             bucket=_bucket(fields.status, fields.parking_lot, relative, text),
+            superseded_by=fields.superseded_by,
+            supersedes=fields.supersedes,
         )
 
     def _pass_over(self, relative: str, node: yaml.Node | None, body: bytes) -> None:

@@ -44,7 +44,7 @@ class FrontmatterError(HelixError):
 
 
 class Fields(Struct, frozen=True):
-    """The fields of a document that ddx knows."""
+    """The fields of a document: those that ddx knows, and what it says of its replacement."""
 
     id: str = ""
     status: str = ""
@@ -52,6 +52,8 @@ class Fields(Struct, frozen=True):
     review: ReviewStamp = NO_REVIEW
     parking_lot: bool = False
     execution: ExecutionDefinition | None = None
+    superseded_by: tuple[str, ...] = ()
+    supersedes: tuple[str, ...] = ()
 
 
 def split(content: bytes) -> tuple[bytes, bytes] | None:
@@ -207,6 +209,8 @@ class NodeDecoder:
             review=self._review(found.get("review")),
             parking_lot=self.truth(found.get("parking_lot")),
             execution=None if _is_null(execution) else self._execution(execution),
+            superseded_by=_names(found.get("superseded_by")),
+            supersedes=_names(found.get("supersedes")),
         )
 
     def _review(self, node: yaml.Node | None) -> ReviewStamp:
@@ -362,6 +366,12 @@ def _number(text: str) -> float | None:
 
 def _first_bytes(text: str, count: int) -> str:
     return text.encode()[:count].decode("utf-8", "replace")
+
+
+def _names(node: yaml.Node | None) -> tuple[str, ...]:
+    """One name, or a list of names; ddx does not read it, so nothing else is an error."""
+    nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
+    return tuple(name for each in nodes if (name := text_at(each).strip()))
 
 
 def _is_null(node: yaml.Node | None) -> bool:

@@ -96,6 +96,10 @@ class GraphDocument(Struct, frozen=True):
     """The group under which it is listed if stale."""
     unresolved: tuple[str, ...] = ()
     """Links of its text that name no document."""
+    superseded_by: tuple[str, ...] = ()
+    """Ids of the documents that it says replace it; ddx does not read this."""
+    supersedes: tuple[str, ...] = ()
+    """Ids of the documents that it says it replaces; ddx does not read this."""
 
 
 class GraphIssue(Struct, frozen=True, omit_defaults=True, rename={"related_path": "relatedPath"}):

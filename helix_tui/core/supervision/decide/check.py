@@ -40,7 +40,7 @@ from helix_tui.core.supervision.run_state.budget import (
 from helix_tui.core.supervision.run_state.run_control import LoopRequest, read_request
 from helix_tui.core.supervision.run_state.state import RunState, load_state
 from helix_tui.core.supervision.run_state.status import NO_STATE, RunStatus, last_stoppage, run_status
-from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts
+from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts, open_spec_ids
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, read_scope, scope_word
 from helix_tui.core.supervision.signals.kept_changes import attempts_now
@@ -92,18 +92,18 @@ class DocumentFacts(Struct):
 
     governing: GoverningDocuments
     patience_s: float = 0.0
-    _conflicts: tuple[Documents, tuple[DocumentFinding, ...]] | None = None
+    _conflicts: tuple[Documents, frozenset[str], tuple[DocumentFinding, ...]] | None = None
     _changes: tuple[Documents, tuple[DocumentChange, ...], float] | None = None
 
     def look(self, project: Project, beads: Mapping[str, Bead]) -> DocumentLook:
-        """The current documents; conflicts are searched for once per reading."""
-        known = self.governing.get()
-        if self._conflicts is None or self._conflicts[0] is not known:
-            self._conflicts = (known, find_conflicts(known))
+        """The current documents; conflicts are searched for once per reading and set of names in use."""
+        known, spec_ids = self.governing.get(), open_spec_ids(beads)
+        if self._conflicts is None or self._conflicts[0] is not known or self._conflicts[1] != spec_ids:
+            self._conflicts = (known, spec_ids, find_conflicts(known, spec_ids))
         fresh = self._changes is not None and self._changes[0] is known
         if not fresh or self._changes is None or time.monotonic() - self._changes[2] > self.patience_s:
             self._changes = (known, known.changes(project, beads), time.monotonic())
-        return DocumentLook(self.governing, known, self._conflicts[1], self._changes[1])
+        return DocumentLook(self.governing, known, self._conflicts[2], self._changes[1])
 
 
 class DocumentLook(Struct, frozen=True):

@@ -5,7 +5,7 @@ is dispatched.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
@@ -18,7 +18,7 @@ from helix_tui.core.supervision.decide.check import CheckFailed, facts_text, und
 from helix_tui.core.supervision.decide.verdict import NextVerdict, decide
 from helix_tui.core.supervision.loop.epic_focus import inject
 from helix_tui.core.supervision.loop.work import LoopWork, Stop, Stopped, stop_of
-from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts
+from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts, open_spec_ids
 from helix_tui.core.supervision.signals.drift import DriftWatch
 from helix_tui.core.supervision.signals.focus import Scope, scope_word
 from helix_tui.core.supervision.signals.focus import undecided as held_back
@@ -50,8 +50,9 @@ def settle_documents(work: LoopWork) -> None:
         Stopped: two demands cannot both hold.
     """
     documents = _documents(work)
-    findings = still_undecided(work.questions, find_conflicts(documents))[:MAX_FINDINGS]
-    for finding in findings:
+    findings = find_conflicts(documents, open_spec_ids(work.look().queue.beads))
+    undecided_findings = still_undecided(work.questions, findings)[:MAX_FINDINGS]
+    for finding in undecided_findings:
         if finding.kind == "physics-level":
             continue
         if work.autonomy.escalates:
@@ -60,8 +61,9 @@ def settle_documents(work: LoopWork) -> None:
             _ask(work, "conflict", finding)
         else:
             work.teller.always(f"gap: {finding.text}")
-    _wait_for_documents(work, documents)
-    clashing = [finding for finding in findings if finding.kind == "physics-level"]
+    gaps = (finding for finding in findings if finding.kind == "gap" and documents.lacks(finding.missing))
+    _wait_for_documents(work, {finding.missing: finding.key for finding in gaps})
+    clashing = [finding for finding in undecided_findings if finding.kind == "physics-level"]
     # raised before the run stops for the first: a person sees all of them at once
     for finding in clashing:
         _ask(work, "physics-level", finding)
@@ -97,38 +99,34 @@ def _file(work: LoopWork, finding: DocumentFinding) -> None:
         label,
         f"gap: {clean_line(finding.missing, 80)} is missing"
         if gap
-        else f"escalation: documents disagree ({referring})",
+        else f"escalation: a document is superseded ({referring})",
         finding.text,
         key=finding.key,
         spec_id=referring,
         acceptance=f"`{referring or finding.missing}` records the decision",
-        assumed="it adds no requirement" if gap else "the document named first wins",
+        assumed=finding.assumed,
     )
     trigger = Trigger("documents", work.state.completed_cycles, referring or finding.missing)
     inject(work, operation, "gap" if gap else "escalation", trigger)
 
 
-def _wait_for_documents(work: LoopWork, documents: Documents) -> None:
+def _wait_for_documents(work: LoopWork, missing: Mapping[str, str]) -> None:
     """Let beads wait whose governing document does not exist: on its gap bead where one is filed (autonomy high), else
     until this run ends. Once the gap is decided, they wait no more.
+
+    Args:
+        missing: the name of each missing document, with the key of its gap.
     """
     queue = work.look().queue
-    governed = {each.id: each.spec_id for each in queue.beads.values() if each.status not in TERMINAL and each.spec_id}
-    missing = {name for name in set(governed.values()) if documents.lacks(name)}
     waits, work.without_document = list[operations.Operation](), {}
-    for bead_id, name in governed.items():
-        if name not in missing or injection.supervisory(queue.beads[bead_id]):
+    for bead in queue.beads.values():
+        if bead.spec_id not in missing or bead.status in TERMINAL or injection.supervisory(bead):
             continue
-        finding = DocumentFinding(
-            "gap", f"{bead_id} names {clean_line(name, 60)}, which does not exist", (), missing=name
-        )
-        if work.autonomy.escalates:
-            _file(work, finding)
-        gap = injection.decision_standing(work.look().queue, _LABEL["gap"], finding.key)
+        gap = injection.decision_standing(queue, _LABEL["gap"], missing[bead.spec_id])
         if gap is None:
-            work.without_document[bead_id] = clean_line(name, 60)
-        elif gap.status not in TERMINAL and gap.id not in queue.beads[bead_id].depends_on:
-            waits.append(operations.AddDependency(bead_id, gap.id))
+            work.without_document[bead.id] = clean_line(bead.spec_id, 60)
+        elif gap.status not in TERMINAL and gap.id not in bead.depends_on:
+            waits.append(operations.AddDependency(bead.id, gap.id))
     if waits:
         work.change(waits, f"let {named([each.bead_id for each in waits])} wait for a missing document")
 

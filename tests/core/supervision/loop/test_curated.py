@@ -9,7 +9,7 @@ import pytest
 from tests.core.supervision.conftest import row
 from tests.core.supervision.loop.conftest import StageFactory
 
-DOCUMENT = "---\nddx:\n  id: PRD-1\n---\n# Product\n\nSee [[VISION-1]] and [[FEAT-777]].\n"
+DOCUMENT = "---\nddx:\n  id: PRD-1\n  depends_on: [VISION-1, FEAT-777]\n---\n# Product\n"
 
 
 @pytest.mark.parametrize("status", ["execution_failed", "no_changes", "declined_needs_decomposition", "success"])

@@ -700,30 +700,30 @@ def test_superseded_beads_left_open_are_told(stage: StageFactory) -> None:
 # --- documents that disagree -------------------------------------------------------------------------------
 
 
-def _documents(root: Path, first: str, second: str) -> None:
-    docs = root / "docs"
-    docs.mkdir()
-    (docs / "SD-001.md").write_text(f"## Constraints\n- {first}\n")
-    (docs / "SD-002.md").write_text(f"## Constraints\n- {second}\n")
+def _documents(root: Path, **replaces: str) -> None:
+    (root / "docs").mkdir()
+    for name, other in replaces.items():
+        document = f"---\nddx:\n  id: {name}\n  supersedes: {other}\n---\n# Design\n"
+        (root / "docs" / f"{name}.md").write_text(document)
 
 
-@pytest.mark.parametrize("level", ["medium", "high"])
-def test_documents_that_cannot_both_hold_stop_before_anything_is_dispatched(stage: StageFactory, level: str) -> None:
+@pytest.mark.parametrize("level", ["low", "medium", "high"])
+def test_documents_that_supersede_each_other_stop_before_anything_is_dispatched(
+    stage: StageFactory, level: str
+) -> None:
     world = stage([row("a-1")])
-    _documents(world.root, "must answer in real-time", "must be batch-only")
+    _documents(world.root, SD1="SD2", SD2="SD1")
     assert world.run(autonomy=level).stop.reason == "physics_level"
     assert not world.calls
     (question,) = world.questions
-    world.store.answer(question.id, "batch")
-    world.run(autonomy=level)
-    assert world.executed == ["a-1 success"]
+    world.store.answer(question.id, "SD2")
+    assert world.run(autonomy=level).stop.reason != "physics_level"
+    assert world.executed == ([] if level == "low" else ["a-1 success"]), "low asks before it dispatches"
 
 
-def test_documents_that_choose_differently_are_escalated_at_high_and_asked_about_at_medium(
-    stage: StageFactory,
-) -> None:
-    world = stage([row("a-1"), row("a-2")])
-    _documents(world.root, "Use Postgres for storage", "Use SQLite for storage")
+def test_a_superseded_document_is_escalated_at_high_and_asked_about_at_medium(stage: StageFactory) -> None:
+    world = stage([row("a-1", spec__id="SD1"), row("a-2", spec__id="SD1")])
+    _documents(world.root, SD1="", SD2="SD1")
     world.run(autonomy="medium", max_cycles=1)
     assert [question.kind for question in world.questions] == ["conflict"]
     world.run(autonomy="high")
@@ -732,7 +732,8 @@ def test_documents_that_choose_differently_are_escalated_at_high_and_asked_about
     assert len(filed) == 1
     assert filed[0]["execution-eligible"] is False
     assert len(world.executed) == 2
-    decide_escalation(world.curator(), filed[0]["id"], "SQLite")
+    assert "Assumed meanwhile: SD2 holds." in filed[0]["description"]
+    decide_escalation(world.curator(), filed[0]["id"], "SD2")
     world.run(autonomy="high")
     filed = [each for each in world.rows().values() if "kind:escalation" in each.get("labels", ())]
     assert [each["status"] for each in filed] == ["closed"], "what was decided is not raised again"
