@@ -49,7 +49,6 @@ ALLOWED = {
     ("ground/own_folders.py", "*"): "looks whether a folder of ours is a link, before anything in it is opened",
     ("ground/person.py", "*"): "the person's own state folder",
     ("ground/process.py", "*"): "sizes of output files of our own, and what a program reads",
-    ("ground/process_tree.py", "*"): "the kernel's records of processes",
     ("ground/programs.py", "os.path.isfile"): "the program to start",
     ("ground/project.py", "*"): "finds the folders that become roots",
     ("ground/sqlite.py", "*"): "what SQLite opens by name, proved before (docs/security.md)",

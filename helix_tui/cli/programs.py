@@ -16,7 +16,7 @@ from types import FrameType
 
 from helix_tui.cli.call import CliError
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground.process_tree import PIPE, Process, TimeoutExpired, end, family, start
+from helix_tui.core.ground.process_tree import PIPE, Process, TimeoutExpired, start
 from helix_tui.core.ground.programs import program, python_argv
 from helix_tui.core.ground.text import clean_block
 
@@ -83,6 +83,8 @@ def running(command: Sequence[str], *, cwd: Path, env: dict[str, str], log: int 
 
 def stop(process: Process, patience: float = 3.0) -> None:
     """End a program and everything that it started, first with SIGTERM."""
+    from helix_tui.core.ground.processes.family import end, family  # most end by themselves
+
     for _ in range(2):  # again, for processes started in the meantime
         members = family(process.pid)
         # already reaped, and the pid now belongs to another process: nothing of its session is left

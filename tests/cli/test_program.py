@@ -13,7 +13,7 @@ from helix_tui.cli import programs
 from helix_tui.cli.call import sentence
 from helix_tui.cli.commands import COMMANDS
 from helix_tui.cli.program import load
-from helix_tui.core.ground.process_tree import family
+from helix_tui.core.ground.processes.family import family
 from tests.cli.conftest import Cli
 from tests.cli.test_queue import NOW, ROWS
 from tests.conftest import ProjectFactory

@@ -19,8 +19,6 @@ from helix_tui.core.supervision.run_state.state import RunState, save_state
 from tests.conftest import ProjectFactory
 from tests.programs import write_program
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="nothing can be proved without /proc")
-
 Begin = Callable[..., subprocess.Popen[bytes]]
 HOUR = 3600 * NS
 
@@ -139,7 +137,7 @@ def test_a_worker_is_interrupted_only_where_its_record_agrees(
 @pytest.mark.parametrize("pid", [0, -1, 1 << 40])
 def test_a_number_that_means_more_than_one_process_is_refused(project: ProjectFactory, pid: int) -> None:
     means = StopMeans("signal", "", "", pid=pid, since=now_ns())
-    with pytest.raises(HelixError, match="has ended, or cannot be examined"):
+    with pytest.raises(HelixError, match="has ended"):
         interrupt_worker(find_project(project()), means, "ddx")
 
 

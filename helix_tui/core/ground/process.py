@@ -1,8 +1,8 @@
 """Run one program to its end: no terminal, a time limit and an output limit. `process_tree` starts it.
 
-It gets its own
-session, so that ``ctrl+c`` in the console does not reach it and its descendants are known (`process_tree`): the whole
-session is ended at the time limit or when the program ends.
+It gets its own session, so that ``ctrl+c`` in the console does not reach it and its descendants are known: the whole
+session is ended at the time limit or when the program ends. `processes.family`, which does that, is imported when it
+is first needed: most programs end by themselves.
 """
 
 from __future__ import annotations
@@ -17,22 +17,17 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.files import open_file
-from helix_tui.core.ground.process_tree import (
-    PIPE,
-    Member,
-    Process,
-    TimeoutExpired,
-    end,
-    family,
-    signal_all,
-    start,
-)
+from helix_tui.core.ground.process_tree import PIPE, Process, TimeoutExpired, start
 from helix_tui.core.ground.writes import open_own
+
+if TYPE_CHECKING:
+    from helix_tui.core.ground.processes.family import Member
 
 _CHUNK = 1 << 16
 _LAST = 1 << 16
@@ -89,10 +84,9 @@ class _Running:
     def begin(self, process: Process) -> None:
         with self._change:
             self._running.add(process)
-            ended = self.ended and self is _reads
         # `end_reads` was called after the program started
-        if ended:
-            signal_all(family(process.pid), signal.SIGKILL)
+        if self.ended and self is _reads:
+            self.signal(signal.SIGKILL)
 
     def leave(self, process: Process) -> None:
         with self._change:
@@ -100,6 +94,8 @@ class _Running:
             self._change.notify_all()
 
     def signal(self, sign: signal.Signals) -> None:
+        from helix_tui.core.ground.processes.family import family, signal_all
+
         with self._change:
             for process in self._running:
                 signal_all(family(process.pid), sign)
@@ -239,6 +235,8 @@ def run_to_files(
     def stopped() -> bool:
         if not stop():
             return False
+        from helix_tui.core.ground.processes.family import family
+
         seen.update(family(process.pid))  # a process that leaves the session is known only through its parent
         return True
 
@@ -387,6 +385,8 @@ def _end(process: Process, *, leftovers: bool = False, seen: Iterable[Member] = 
         seen: processes it started earlier; those still running are ended with it.
     """
     if process.returncode is None and (leftovers or not _has_ended(process, 0.0)):
+        from helix_tui.core.ground.processes.family import end, family
+
         end({*seen, *family(process.pid)})
     with contextlib.suppress(TimeoutExpired):
         process.wait(_GRACE_S)

@@ -19,9 +19,9 @@ from helix_tui.core.ddx.dialect import Dialect, dialect_or_family
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import find_executable
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground import process_tree as session
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.process_tree import STDOUT, Process, start
+from helix_tui.core.ground.processes.family import mark_for
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.snapshot.snapshot import Snapshot
@@ -285,7 +285,7 @@ class LoopControls:
         stamp = format_instant(now_ns()).replace(":", "").replace("-", "")
         out = logs_folder(delegate.project) / f"{kind}-{stamp}.out"
         with open(out, "wb") as log:
-            env = {**delegate.env, **session.mark_for(command[0])}
+            env = {**delegate.env, **mark_for(command[0])}
             process = start(command, cwd=delegate.project.root, env=env, stdout=log, stderr=STDOUT)
         self._carried.append((shown, process))
         logs.logger("loop").info("%s: started in the background as %d", logs.masked(command), process.pid)

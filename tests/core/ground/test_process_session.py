@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -13,10 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ground import process_tree as session
 from helix_tui.core.ground.process import run, run_to_files
+from helix_tui.core.ground.processes import family as session
+from helix_tui.core.supervision.run_state.state import process_lives
 
 pytestmark = pytest.mark.long
+
+ROOT = Path(__file__).parents[3]
 
 AGENT = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(600)"
 
@@ -43,7 +45,7 @@ def pid_in(mark: Path) -> int:
 
 
 def lives(pid: int) -> bool:
-    return bool(session.alive([session.Member(pid, session.born_at(pid))]))
+    return session.began_at(pid) is not None and bool(session.alive([session.Member(pid)]))
 
 
 @pytest.fixture
@@ -109,7 +111,7 @@ def test_a_program_of_another_terminal_is_interrupted_with_its_agent(mark: Path)
 
 STARTER = """
 import os, subprocess, sys, time
-from helix_tui.core.ground.process_tree import mark_for
+from helix_tui.core.ground.processes.family import mark_for
 env = {**os.environ, **mark_for(sys.argv[1])}
 print(subprocess.Popen([sys.argv[1]], env=env, start_new_session=True).pid, flush=True)
 time.sleep(60)
@@ -136,9 +138,16 @@ def test_what_a_starter_that_was_killed_left_at_work_is_known_by_its_mark(tmp_pa
 
 
 def test_a_number_that_another_process_has_by_now_is_left_alone(stranger: subprocess.Popen[bytes]) -> None:
-    former = session.Member(stranger.pid, session.born_at(stranger.pid) - 1)
+    former = session.Member(stranger.pid)
+    # its start time, by which psutil tells processes of one number apart
+    setattr(former, "_ident", (stranger.pid, 0.0))  # noqa: B010
+    session.signal_all([former], signal.SIGKILL)
     assert session.end([former]) == ()
     assert stranger.poll() is None
+    born = session.born_at(stranger.pid)
+    assert born
+    assert process_lives(stranger.pid, born=born)
+    assert not process_lives(stranger.pid, born=born - 1)
 
 
 def test_whoever_asks_is_never_in_the_family() -> None:
@@ -146,12 +155,59 @@ def test_whoever_asks_is_never_in_the_family() -> None:
     assert session.family(2**22 + 1) == ()
 
 
-def test_without_proc_ps_tells(mark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("helix_tui.core.ground.process.os.listdir", lambda path: [])
-    with subprocess.Popen(words(mark, "group", "stays"), stdout=subprocess.PIPE, start_new_session=True) as process:
+def test_what_has_ended_and_is_not_reaped_runs_no_more(stranger: subprocess.Popen[bytes]) -> None:
+    members = session.family(stranger.pid)
+    assert [member.pid for member in members] == [stranger.pid]
+    stranger.kill()
+    os.waitid(os.P_PID, stranger.pid, os.WEXITED | os.WNOWAIT)
+    assert session.alive(members) == session.family(stranger.pid) == session.end(members) == ()
+    # who started it still gets its exit code
+    assert stranger.wait(20) == -signal.SIGKILL
+
+
+CHAIN = """
+import subprocess, sys
+print(sys.argv[1], flush=True)
+if int(sys.argv[1]):
+    words = [sys.executable, "-c", sys.argv[2], str(int(sys.argv[1]) - 1), sys.argv[2]]
+    subprocess.Popen(words, start_new_session=True)
+input()
+"""
+
+
+def test_children_of_children_are_ended_in_whatever_session_they_are() -> None:
+    words = [sys.executable, "-c", CHAIN, "3", CHAIN]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
-        assert select.select([process.stdout], [], [], 60)[0]
-        process.stdout.readline()
-        found = {member.pid for member in session.family(process.pid)}
-        assert found == {process.pid, pid_in(mark)}
-        process.kill()
+        assert [process.stdout.readline() for _ in range(4)] == [b"3\n", b"2\n", b"1\n", b"0\n"]
+        members = session.family(process.pid)
+        assert len(members) == 4
+        assert members[0].pid == process.pid
+        assert session.end(members) == ()
+        assert process.wait(20) == -signal.SIGTERM
+
+
+ASK = """
+import os, sys
+from pathlib import Path
+from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.processes.family import end, family, require_ours
+pid = int(sys.argv[1])
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setuid(65534)
+try:
+    require_ours(pid, "a file", [Path("/")], r".*", since=None)
+except HelixError as error:
+    print(error.message)
+print(len(end(family(pid))))
+"""
+
+
+def test_a_process_of_another_user_is_neither_examined_nor_ended(stranger: subprocess.Popen[bytes]) -> None:
+    pid = 1 if os.geteuid() else stranger.pid
+    words = [sys.executable, "-c", ASK, str(pid)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert f"names process {pid}, which belongs to another user" in done.stdout, done.stderr
+    assert done.stdout.splitlines()[1] != "0"
+    assert stranger.poll() is None

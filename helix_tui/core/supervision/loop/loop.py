@@ -22,7 +22,7 @@ from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
 from helix_tui.core.editing.steps import OperationRefused, called, named
 from helix_tui.core.ground.process import Finished
-from helix_tui.core.ground.process_tree import born_at
+from helix_tui.core.ground.processes.family import born_at
 from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import clock_time, format_instant
 from helix_tui.core.ground.writes import remove, replace_file

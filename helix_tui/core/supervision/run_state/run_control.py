@@ -29,9 +29,9 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground import process_tree as session
-from helix_tui.core.ground.files import read_bytes, read_end, text_of
+from helix_tui.core.ground.files import read_bytes, read_end
 from helix_tui.core.ground.process_tree import STDOUT, Process, start
+from helix_tui.core.ground.processes import family as session
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_line, counted
@@ -215,7 +215,6 @@ def require_run(project: Project, holder: Holder) -> None:
 
     Raises:
         HelixError: it is not provably one.
-        PermissionError: it belongs to another user.
     """
     session.require_ours(
         holder.pid,
@@ -234,7 +233,6 @@ def interrupt_worker(project: Project, means: StopMeans, ddx: str) -> tuple[int,
 
     Raises:
         HelixError: the process is not provably a worker of this project; nothing was signalled.
-        PermissionError: it belongs to another user.
     """
     command = rf"(ddx|helix[-_]ddx|{re.escape(Path(ddx).name)})\0"
     session.require_ours(
@@ -376,20 +374,14 @@ def is_server(pid: int) -> bool:
     """Whether a process of this machine is ddx's server with workers in its own process (April): a signal would end
     every worker of every project.
     """
-    return "server" in _words_of(pid)[1:3]
+    return "server" in session.words_of(pid)[1:3]
 
 
 def describe_left(pid: int) -> str:
     """A program that was left at work: which command, for whom."""
-    words = _words_of(pid) or ["a program"]
+    words = session.words_of(pid) or ["a program"]
     shown = clean_line(" ".join([Path(words[0]).name, *words[1:]]), 120)
     return f"`{shown}` (pid {pid}) is still at work for a run, a console or a command that has ended"
-
-
-def _words_of(pid: int) -> list[str]:
-    """The command line of a process; empty where nothing tells it."""
-    words = text_of(f"/proc/{pid}/cmdline", 4096).rstrip("\0")
-    return words.split("\0") if words else []
 
 
 def _shown(words: tuple[str, ...]) -> str:

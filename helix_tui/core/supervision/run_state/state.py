@@ -28,7 +28,7 @@ from msgspec.structs import asdict
 from helix_tui.core.ddx.attempts.attempt import Sums, read_sums
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import being_written, open_file, read_bytes, stamp_of
-from helix_tui.core.ground.process_tree import CLOCK_MARGIN, began_at, born_at
+from helix_tui.core.ground.processes.family import CLOCK_MARGIN, began_at, born_at
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.records import decode_json, fitting_fields
 from helix_tui.core.ground.text import counted
@@ -49,7 +49,7 @@ class Holder(Struct, frozen=True):
     path: Path
     live: bool
     born: int = 0
-    """The kernel's start time of the process (`born_at`)."""
+    """Start time of the process in ticks since boot (`born_at`)."""
     locked: bool = False
     """Whether a run holds the kernel's lock, so that the pid file is its own whatever clocks say."""
 

@@ -26,7 +26,7 @@ from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.editing.steps import check_ids
 from helix_tui.core.ground.errors import with_who
 from helix_tui.core.ground.process import Finished, run_to_files
-from helix_tui.core.ground.process_tree import mark_for
+from helix_tui.core.ground.processes.family import mark_for
 from helix_tui.core.ground.project import Project, ddx_environment, find_ddx
 from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_block, clean_line
