@@ -122,18 +122,18 @@ def refuse_in_attempt(call: Call) -> None:
 
 
 def refuse_shut(queue_state: QueueState, project: Project) -> None:
-    """Refuse to start if ddx would refuse to work here, or land nothing.
+    """Refuse to start if ddx would refuse to work here, land nothing, or stop for the cause of the last stop.
 
     Raises:
-        CliError: ddx would refuse, or land nothing.
+        CliError: ddx would do so.
     """
-    from helix_tui.core.supervision.signals.stoppage import foretell_stoppage
+    from helix_tui.core.supervision.signals.stoppage import find_stoppage, foretell_stoppage
 
     if queue_state.shut is not None:
         raise CliError(f"nothing was started: {queue_state.shut.cause}", queue_state.shut.fix)
-    foretold = foretell_stoppage(project)
-    if foretold is not None:
-        raise CliError(f"nothing was started: {foretold.words}", f"{foretold.fix[:1].upper()}{foretold.fix[1:]}.")
+    stoppage = foretell_stoppage(project) or find_stoppage(project, queue_state.runs)
+    if stoppage is not None and stoppage.present:
+        raise CliError(f"nothing was started: {stoppage.words}", f"{stoppage.fix[:1].upper()}{stoppage.fix[1:]}.")
 
 
 def note_difference(call: Call, queue_state: QueueState) -> None:

@@ -328,9 +328,9 @@ class LoopSheet(ChoiceSheet):
         off = "not with --read-only" if loop_controls.read_only else ""
         idle = off or ("" if active else "no HELIX loop is running")
         refused, stoppage = self.console.snapshot.shut, self.status_summary.stoppage
-        foretold = stoppage.words if stoppage is not None and stoppage.foretold else ""
-        foretold = loop_controls.no_ddx or foretold
-        shut = self._barred = f"{refused.short}; {refused.remedy}" if refused is not None else foretold
+        stopped = stoppage.words if stoppage is not None and stoppage.present else ""
+        stopped = loop_controls.no_ddx or stopped
+        shut = self._barred = f"{refused.short}; {refused.remedy}" if refused is not None else stopped
         choices = [
             Choice(
                 "s",

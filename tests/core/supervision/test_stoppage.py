@@ -61,6 +61,9 @@ def test_every_face_says_it_while_the_cause_is_there(stopped: Project) -> None:
     (need, *_) = needs_of(queue_state.queue, (), queue_state.tracker, stoppage=stoppage)
     assert (need.kind, need.bead_id, need.waiting) == ("worker_stopped", "b-1", 1)
     assert [each.reason for each in find_stuck(queue_state.queue, stoppage=stoppage)] == ["worker-stopped"]
+    with pytest.raises(CliError, match="nothing was started: the last worker stopped") as refused:
+        refuse_shut(queue_state, stopped)
+    assert (refused.value.exit_code, "Commit them" in str(refused.value.advice)) == (1, True)
 
 
 def test_it_is_done_with_when_the_files_are_committed(stopped: Project) -> None:
@@ -76,6 +79,7 @@ def test_it_is_done_with_when_the_files_are_committed(stopped: Project) -> None:
     assert "worker_stopped" in {note.code for note in verdict.notes}
     assert not needs_of(queue_state.queue, (), queue_state.tracker, stoppage=stoppage)
     assert not find_stuck(queue_state.queue, stoppage=stoppage)
+    refuse_shut(queue_state, stopped)
 
 
 def test_what_ddx_writes_at_each_start_must_be_ignored_and_not_committed(project: ProjectFactory) -> None:

@@ -227,6 +227,9 @@ def loop_piece(entry: LoopEntry) -> Piece:
 MAX_BEGUN = 40_000
 """Maximum number of beginnings kept, the last reported: 0.3 KB each."""
 
+_ENDS = ("bead.result", "loop.operator_attention")
+"""Entries with which a loop says what came of a bead: a result, or that it stopped before an agent started."""
+
 FOLLOWS_BEGIN_S = 120
 """Seconds within which an attempt's evidence begins after its loop reports it: commits before dispatch come between."""
 
@@ -242,7 +245,7 @@ class Begun(Struct, gc=False):
     harness: str
     model: str
     ended: bool = False
-    """Whether its loop reported a result since."""
+    """Whether its loop has said since what came of it."""
 
 
 class BegunAttempts:
@@ -259,7 +262,7 @@ class BegunAttempts:
         """Read one entry; return whether it tells of a beginning that was not known."""
         bead_id, attempt_id = entry.bead_id, entry.text("attempt_id")
         known = self._by_bead.get(bead_id, {})
-        if entry.type == "bead.result":
+        if entry.type in _ENDS:
             for each in known.values():
                 each.ended |= each.loop == entry.session_id and each.at <= (entry.at or 0)
             return False

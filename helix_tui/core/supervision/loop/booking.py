@@ -5,12 +5,13 @@ tracker that its project commits.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
+from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.attempts.index import AttemptIndex
@@ -66,17 +67,10 @@ class Booking:
         unsaid = self.work.judged(unsaid)
         # May retries within a turn, and its report omits attempts
         attempts = max(turn.attempts, len(turn.results) + len(unsaid))
-        completed, supervised = [], 0
         good = self.complete(turn.results)
         ours = {each.get("id") for each in state.injected if each.get("type") in _SUPERVISING}
-        for result in turn.results:
-            bead = queue.beads.get(result.bead_id)
-            # a bead that left the tracker is known from the record of its injection
-            known = injection.supervisory(bead) if bead is not None else result.bead_id in ours
-            if result in good and known:
-                supervised += 1
-            elif result in good:
-                completed.append(result)
+        supervisory = tuple(result for result in good if _supervises(result.bead_id, queue, ours))
+        completed = tuple(result for result in good if result not in supervisory)
         if recovered:
             state.count("recovered", len(completed))
             state.count("tokens", sums.tokens or 0)
@@ -84,14 +78,14 @@ class Booking:
             state.spend(sums)
             state.attempted_cycles += attempts
             state.completed_cycles += len(completed)
-            state.supervisory_cycles += supervised
+            state.supervisory_cycles += len(supervisory)
             state.skipped_count += sum(each not in good for each in turn.results) + len(unsaid)
-            for result in (*unsaid, *turn.results):
+            for result in (*unsaid, *(each for each in turn.results if each not in supervisory)):
                 state.outcomes[result.word] = state.outcomes.get(result.word, 0) + 1
                 state.verdicts[result.outcome] = state.verdicts.get(result.outcome, 0) + 1
         state.count("attempted", attempts)
         state.count("completed", len(completed))
-        state.count("supervisory", supervised)
+        state.count("supervisory", len(supervisory))
         if turn.results:
             state.last_results = [result.record() for result in turn.results]
             state.current_issue = turn.results[-1].bead_id
@@ -116,7 +110,7 @@ class Booking:
         }
         self.work.executed.update(result.bead_id for result in turn.results)
         self.work.save("booking")
-        return tuple(completed)
+        return completed
 
     def complete(self, results: Iterable[LoopResult]) -> tuple[LoopResult, ...]:
         """The results whose work landed and whose bead is not open: only these complete a cycle."""
@@ -318,6 +312,12 @@ class Booking:
         areas = [f"area:{name}" for name in scope_areas(work.project, EVERYTHING)]
         operation = injection.alignment_bead(queue, trigger, epic=work.state.focused_epic, areas=areas)
         inject(work, operation, injection.ALIGNMENT, trigger)
+
+
+def _supervises(bead_id: str, queue: Queue, injected: Container[object]) -> bool:
+    """Whether a bead reviews or aligns; one that left the tracker is known from the record of its injection."""
+    bead = queue.beads.get(bead_id)
+    return injection.supervisory(bead) if bead is not None else bead_id in injected
 
 
 def _rationale(work: LoopWork, result: LoopResult) -> str:

@@ -218,7 +218,7 @@ class RunState(Struct):
     supervisory_cycles: int = 0
     skipped_count: int = 0
     outcomes: dict[str, int] = {}
-    """Result status, verbatim -> count."""
+    """Result status, verbatim -> count; without supervisory cycles, which succeed at no bead of the queue's."""
     verdicts: dict[str, int] = {}
     """Outcome of its attempts (`core/ddx/attempts/verdict.py`) -> count: a ``success`` may be kept aside."""
     total_tokens: int = 0
@@ -268,7 +268,8 @@ class RunState(Struct):
             return f"{counted(done, 'cycle')} completed"
         if not tried:
             return "no cycle begun" if self.run_id else "number of cycles unknown"
-        return f"{done} of {counted(tried, 'cycle')} completed"
+        supervisory = f", {self.supervisory_cycles} supervisory" if self.supervisory_cycles else ""
+        return f"{done} of {counted(tried, 'cycle')} completed{supervisory}"
 
     @property
     def sums(self) -> Sums:

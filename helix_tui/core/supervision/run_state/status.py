@@ -139,9 +139,11 @@ def _stop_reason(status: RunStatus) -> str:
 
 
 def _active(state: RunState, holder: Holder) -> str:
-    since = f"pid {holder.pid}, since {holder.started_at or 'unknown'}"
+    since = f"pid {holder.pid}, started at {holder.started_at or 'an unknown time'}"
     if state.pid != holder.pid:
         return f"running ({since}); it has not yet written what it does"
+    if state.phase == "paused":
+        return f"paused ({since}); {state.progress}"
     # the table is worded for an ended run
     what = PHASES.get(state.phase, state.phase).replace("it was ", "").replace("it had ", "")
     doing = "executing a bead" if state.phase == "dispatching" else what

@@ -495,6 +495,19 @@ def test_a_beginning_with_a_result_is_no_attempt_of_its_own(place: Place) -> Non
     assert not place.index.attempts
 
 
+def test_a_loop_that_stops_before_an_agent_starts_has_made_no_attempt(place: Place) -> None:
+    place.row()
+    stop = {"reason": "checkpoint_dirty", "bead_id": "b-1", "dirty_paths": ["stray.txt"]}
+    place.write(
+        "agent-logs/agent-loop-1.jsonl",
+        heartbeat("20260801T100000-18ea00d8", "10:00:00"),
+        {"type": "loop.operator_attention", "ts": "2026-08-01T10:00:01Z", "session_id": "l", "data": stop},
+    )
+    place.index.refresh(place.beads)
+    assert not place.index.attempts
+    assert place.index.book.spent_since(0).whole.calls == 0
+
+
 def test_a_new_hold_says_nothing_of_an_attempt_that_began_before_it(place: Place) -> None:
     place.row()
     place.write(f"run-state/{FIRST}.json", RECORD)

@@ -19,7 +19,14 @@ import pytest
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.supervision.run_state.run_control import left_at_work, stop_run
-from helix_tui.core.supervision.run_state.state import AlreadyRunning, RunState, load_state, read_holder, sole_run
+from helix_tui.core.supervision.run_state.state import (
+    AlreadyRunning,
+    RunState,
+    load_state,
+    read_holder,
+    save_state,
+    sole_run,
+)
 from helix_tui.core.supervision.run_state.status import run_status
 from tests.core.supervision.conftest import ERAS, row
 from tests.core.supervision.loop.conftest import Stage, StageFactory
@@ -76,6 +83,10 @@ def test_an_interrupt_ends_ddx_too_and_leaves_a_state_that_status_explains(
         ({}, "no cycle begun"),
         ({"attempted_cycles": 1}, "0 of 1 cycle completed"),
         ({"attempted_cycles": 4, "completed_cycles": 3}, "3 of 4 cycles completed"),
+        (
+            {"attempted_cycles": 4, "completed_cycles": 2, "supervisory_cycles": 2},
+            "2 of 4 cycles completed, 2 supervisory",
+        ),
         ({"completed_cycles": 3}, "3 cycles completed"),
     ],
 )
@@ -424,3 +435,11 @@ def _dead(pid: int) -> bool:
     except ProcessLookupError:
         return True
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_a_paused_run_is_said_to_be_paused(stage: StageFactory) -> None:
+    project = find_project(stage([row("a-1")]).root)
+    with sole_run(project, now="2026-11-28T10:00:00Z"):
+        save_state(project, RunState(run_id="r", pid=os.getpid(), phase="paused", attempted_cycles=2))
+        explanation = run_status(project).explanation
+    assert explanation == f"paused (pid {os.getpid()}, started at 2026-11-28T10:00:00Z); 0 of 2 cycles completed"

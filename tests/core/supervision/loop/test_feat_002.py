@@ -69,6 +69,7 @@ def test_run_counts_only_completed_build_passes_as_completed_cycles(stage: Stage
     world.turns({"results": [{}]}, {"results": [{"status": "execution_failed", "fields": LATER}]})
     state = world.run().state
     assert (state.attempted_cycles, state.completed_cycles, state.supervisory_cycles) == (4, 2, 1)
+    assert state.outcomes == {"success": 2, "execution_failed": 1}
 
 
 def test_max_cycles_counts_completed_ones(stage: StageFactory) -> None:
