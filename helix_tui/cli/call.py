@@ -235,7 +235,7 @@ def locate(call: Call) -> Project:
         here = Path(os.path.abspath(named))
         if here != project.root and project.attempt is None and (here / ".ddx").is_dir():
             add_root(here)
-            project = replace(project, root=here, ddx_dir=here / ".ddx", primary=None)
+            project = replace(project, root=here, ddx_dir=here / ".ddx", primary=None, linked_ddx_dir=None)
     if project.notice and project.notice not in _noted:
         _noted.add(project.notice)
         call.note(f"helix: {project.notice}")

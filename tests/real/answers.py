@@ -54,7 +54,7 @@ def ddx_says(stranger: Stranger) -> Facts:
 def _recorded(stranger: Stranger) -> set[str]:
     """The beads of run records whose ddx is alive: ddx of 10 May writes one before its verb names the bead."""
     found = set()
-    for path in (stranger.project / ".ddx" / "run-state").glob("*.json"):
+    for path in (stranger.here / ".ddx" / "run-state").glob("*.json"):
         with contextlib.suppress(OSError, ValueError):  # it went, or is half written
             record = json.loads(path.read_text())
             if Path(f"/proc/{record.get('pid')}").exists():

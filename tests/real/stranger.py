@@ -86,6 +86,8 @@ class Stranger:
     pins: tuple[str, ...] = ("--harness", "claude", "--model", "sonnet")
     """Who is to do the work, in words that every release takes."""
     extra: Mapping[str, str] = field(default_factory=dict)
+    linked: Path | None = None
+    """The linked work tree in which programs are run from now on, if one was made."""
 
     @property
     def home(self) -> Path:
@@ -94,6 +96,11 @@ class Stranger:
     @property
     def project(self) -> Path:
         return self.base / "project"
+
+    @property
+    def here(self) -> Path:
+        """Where programs are run, and where workers leave their records."""
+        return self.linked or self.project
 
     @property
     def env(self) -> dict[str, str]:
@@ -153,6 +160,12 @@ class Stranger:
             self.ddx("bead", "dep", "add", made, other, check=True)
         return made
 
+    def link(self, branch: str) -> Path:
+        """Make a linked work tree on a new branch; programs are run in it from now on."""
+        self.git("worktree", "add", "-q", "-b", branch, str(self.base / branch))
+        self.linked = self.base / branch
+        return self.linked
+
     def commit(self, subject: str) -> None:
         """Commit whatever is in the work tree, if anything is."""
         self.git("add", "-A")
@@ -173,7 +186,7 @@ class Stranger:
         """Run a program as the stranger and wait for it."""
         return subprocess.run(
             words,
-            cwd=cwd or self.project,
+            cwd=cwd or self.here,
             env={**self.env, **env},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -203,7 +216,7 @@ class Stranger:
         with open(self.base / "begun.out", "ab") as out:
             return subprocess.Popen(
                 words,
-                cwd=self.project,
+                cwd=self.here,
                 env=self.env,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -251,7 +264,7 @@ class Stranger:
         )  # what goes is passed over
         named = (Path(folder, name) for folder, _, names in walked for name in names)
         leases = (path for path in named if path.match("project-*.json"))
-        records = (self.project / ".ddx").glob("run-state*/*.json")
+        records = (self.here / ".ddx").glob("run-state*/*.json")
         return (self.project / ".ddx" / "beads.jsonl").read_bytes(), sorted(leases), sorted(records)
 
     def answer(self, *words: str) -> list[dict[str, Any]]:

@@ -52,5 +52,6 @@ def test_commit_closes_nothing_that_nobody_worked_on(stranger: Stranger) -> None
     assert (stranger.git("rev-parse", "HEAD"), stranger.closed()) == (before, set())
     done = stranger.tui("commit", first)
     assert done.returncode == 0, done.stderr
-    assert stranger.git("show", "--name-only", "--format=", "HEAD") == "README.md"
+    files = [stranger.git("show", "--name-only", "--format=", rev) for rev in ("HEAD~1", "HEAD")]
+    assert files == ["README.md", ".ddx/beads.jsonl"]
     assert stranger.closed() == {first}

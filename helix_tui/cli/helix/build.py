@@ -56,6 +56,7 @@ def run(call: Call) -> int:
         if kept is not None and not call.options.land_kept:
             _warn_of(call, bead_id, kept, rejects=delegate.dialect.lands_kept)
         if call.options.dry_run:
+            call.note(f"helix: what ddx lands goes to {curator.project.branch() or 'no branch'}")
             return show_dry_run(call, [words], bead_id=bead_id, leaves_undone=list(left))
         curator.gate.check()
         curator.require_allowed()
@@ -70,6 +71,8 @@ def run(call: Call) -> int:
     else:
         said = clean_line(f": {built.detail}", 400) if built.detail not in ("", built.status) else ""
         call.print(f"{clean_line(bead_id)} → {clean_line(built.status)}{said}")
+        if built.landed:
+            call.print(f"landed on: {curator.project.branch() or 'no branch'}")
         if built.preserve_ref:
             call.print(f"kept at: {clean_line(built.preserve_ref, 200)}")
         if built.follow_up:

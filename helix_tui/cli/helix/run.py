@@ -150,13 +150,14 @@ def _run(call: Call) -> int:
 
 
 def note_what_comes_first(call: Call, curator: Curator, queue_state: QueueState) -> Collection[str]:
-    """Say on stderr which beads a run would keep from workers, and what it would do instead of executing a bead;
-    return those beads.
+    """Say on stderr where a run lands, which beads it would keep from workers, and what it would do instead of
+    executing a bead; return those beads.
     """
     documents, queue = document_facts(curator, queue_state.queue), queue_state.queue
     attempts = attempts_now(AttemptIndex.of(curator.project), queue, queue_state.dialect)
     summary = take_status_summary(queue_state, curator.project, attempts, documents=documents)
     verdict = summary.verdict
+    call.note(f"helix: what ddx lands goes to {curator.project.branch() or 'no branch'}")
     for bead_id, attempt in summary.refused.items():
         words = refusal_words(queue.beads[bead_id], attempt)
         call.note(f"helix: the run keeps workers from {clean_line(bead_id, 60)}: {words}")

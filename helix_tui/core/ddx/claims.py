@@ -89,9 +89,8 @@ class ClaimReader:
         self.documents = JsonCache(limit=4 << 20)
         self._env = os.environ if env is None else env
         self._project = project
-        ddx = project.ddx_dir
-        self._run_states = Folder(ddx / "run-state")
-        self._workers = Folder(ddx / "workers")
+        self._run_states = Folder(project.records_dir / "run-state")
+        self._workers = Folder(project.records_dir / "workers")
         self._leases: dict[Path, Folder] = {}
         self._sidecars: dict[str, tuple[dict[str, Any], Claim | None]] = {}
         self._claimed: dict[str, tuple[str, int | None]] = {}
@@ -131,7 +130,7 @@ class ClaimReader:
         """Run records: one per project (April), one per attempt (since May)."""
         # since May an attempt is in both places
         by_attempt: dict[tuple[str, str], Claim] = {}
-        for path in run_state_files(self._project.ddx_dir, self._run_states):
+        for path in run_state_files(self._project.records_dir, self._run_states):
             document = self.documents.load(path)
             claim = run_state_claim(path, document) if document is not None else None
             if claim is not None:

@@ -263,6 +263,14 @@ class Dialect(Struct, frozen=True, kw_only=True):
         return "update" in self.verbs and self.verbs["update"].knows("--reject-preserved")
 
     @property
+    def works_from_linked(self) -> bool:
+        """Whether a worker in a linked work tree takes beads from the primary tracker (docs/formats/ddx.md §4).
+
+        One change of ddx gave workers that tracker and the order by queue-rank (ddx-231dff55, 13 June).
+        """
+        return self.rule.ranks
+
+    @property
     def carries_through(self) -> bool:
         """Whether its verb for one bead claims it, checks its dependencies, lands and closes it.
 

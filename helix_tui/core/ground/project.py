@@ -62,6 +62,8 @@ class Project(Struct, frozen=True):
     """Git's folder shared by all work trees: refs and objects."""
     primary: Path | None = None
     """The primary work tree of a linked one, which keeps tracker, memory and journal; None in any other."""
+    linked_ddx_dir: Path | None = None
+    """DDx's folder of a linked work tree; None in any other."""
     attempt: AttemptFolder | None = None
     """The attempt's folder in which the search began; all other fields are its project's."""
     notice: str = ""
@@ -81,6 +83,11 @@ class Project(Struct, frozen=True):
     def no_queue(self) -> str:
         """What is said where there is no tracker."""
         return f"no queue here: looked for {clean_line(str(self.beads_file), 1_000)}"
+
+    @property
+    def records_dir(self) -> Path:
+        """Where ddx keeps the records of workers started here: in a linked work tree not with the tracker."""
+        return self.linked_ddx_dir or self.ddx_dir
 
     @property
     def archive_file(self) -> Path:
@@ -161,15 +168,18 @@ def find_project(start: Path, *, env: Mapping[str, str] | None = None) -> Projec
     if (home / ".ddx").is_dir() or not (home / inner / ".ddx").is_dir():
         inner = Path()
     ddx_dir, misplaced = _ddx_dir(home / inner, tree.common_dir, env)
-    primary = home / inner if owner is not None else None
-    notice = problem or misplaced
-    return _opened(Project(tree.root / inner, ddx_dir, tree.git_dir, tree.common_dir, primary, notice=notice))
+    root, notice = tree.root / inner, problem or misplaced
+    if owner is None:
+        return _opened(Project(root, ddx_dir, tree.git_dir, tree.common_dir, notice=notice))
+    linked = _ddx_dir(root, tree.common_dir, env)[0]
+    return _opened(Project(root, ddx_dir, tree.git_dir, tree.common_dir, home / inner, linked, notice=notice))
 
 
 def _opened(project: Project) -> Project:
     """Make its folders roots of the door to files; a ``.ddx`` in the work tree is reached through it, so by no link."""
-    outside = () if project.main_root in project.ddx_dir.parents else (project.ddx_dir,)
-    for folder in (project.root, project.main_root, project.git_dir, project.common_dir, *outside):
+    roots = (project.root, project.main_root)
+    outside = (each for each in (project.ddx_dir, project.records_dir) if not set(roots) & set(each.parents))
+    for folder in (*roots, project.git_dir, project.common_dir, *outside):
         if folder is not None:
             add_root(folder)
     return project

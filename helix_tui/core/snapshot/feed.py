@@ -51,7 +51,7 @@ def folders_to_watch(project: Project, runs: Iterable[Run]) -> dict[str, tuple[i
     folder from a later one of the same name.
     """
     # folders, not files: ddx replaces files by renaming, and a watch would stay with the old file
-    wanted = [project.root, *(project.ddx_dir / name for name in _IN_DDX)]
+    wanted = [project.root, project.ddx_dir, *(project.records_dir / name for name in _IN_DDX)]
     wanted += [project.ddx_dir.parent, project.helix_dir]
     if project.git_dir is not None:
         wanted.append(project.git_dir)
@@ -62,7 +62,7 @@ def folders_to_watch(project: Project, runs: Iterable[Run]) -> dict[str, tuple[i
         if run.transcript is not None:
             wanted.append(run.transcript.parent)
         if run.attempt_id:
-            wanted.append(below(project.ddx_dir / "executions", run.attempt_id))
+            wanted.append(below(project.records_dir / "executions", run.attempt_id))
     found: dict[str, tuple[int, int]] = {}
     for folder in wanted:
         status = _stat_folder(folder)
@@ -80,8 +80,8 @@ def folders_to_watch(project: Project, runs: Iterable[Run]) -> dict[str, tuple[i
 def _worker_folders(project: Project, most: int = 64) -> list[Path]:
     """The newest worker folders; names consist of a kind and a time, so they sort by age."""
     # each folder uses a kernel watch, and only the newest workers still write
-    names = sorted(names_in(project.ddx_dir / "workers"), key=lambda name: name.rpartition("-")[2])
-    folders = (project.ddx_dir / "workers" / name for name in names[-most:])
+    names = sorted(names_in(project.records_dir / "workers"), key=lambda name: name.rpartition("-")[2])
+    folders = (project.records_dir / "workers" / name for name in names[-most:])
     return [folder for folder in folders if is_folder(folder)]
 
 

@@ -436,7 +436,7 @@ def carry_through(console: Console, bead_ids: Sequence[str], do: Callable[[Seque
     refused = [attempt for attempt in kept if attempt.verdict.outcome == "refused"]
     why = "a review refused it" if refused else "it was kept aside"
     revs = ", ".join(attempt.result_rev[:12] for attempt in (refused or kept)[:3])
-    said = f"{revs} may land on the branch as it is, without running an agent; {why}"
+    said = f"{revs} may land on {console.snapshot.branch} as it is, without running an agent; {why}"
     title = f"attempt {whom([console.snapshot.queue.beads[attempt.bead_id] for attempt in kept])} again?"
     choices = [Choice("y", "y", "attempt", said, partial(do, refused))]
     dialect = console.loop_controls.dialect

@@ -441,7 +441,7 @@ class AttemptView(Vertical):
         if subject is None or project is None or not subject.attempt.attempt_id:
             return ()
         own = subject.run.folders if subject.run is not None else ()
-        kept = transcript_folders(project.ddx_dir, subject.attempt.attempt_id, None)
+        kept = transcript_folders(project.records_dir, subject.attempt.attempt_id, None)
         return tuple(dict.fromkeys((*own, *kept)))
 
     def _show_failure(self, kind: str, why: str) -> None:

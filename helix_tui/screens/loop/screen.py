@@ -374,7 +374,7 @@ class LoopScreen(BeadKeys, FilteringScreen, ReadingScreen):
 def _attempt_of_run(run: Run, snapshot: Snapshot) -> Attempt:
     """An attempt of which only the run is known."""
     attempt_id = run.attempt_id or ""
-    bundle = snapshot.project.ddx_dir / "executions" / attempt_id if attempt_id else None
+    bundle = snapshot.project.records_dir / "executions" / attempt_id if attempt_id else None
     return Attempt(
         attempt_id, run.bead_id or "", harness=run.harness, model=run.model, started_at=run.started_at, bundle=bundle
     )
@@ -388,7 +388,7 @@ def _empty_state(snapshot: Snapshot) -> list[Line]:
     if not snapshot.attempts_read:
         return [[("Reading attempts …", "text bold")]]
     ready = len(snapshot.queue.ready)
-    folder = clean_line(str(snapshot.project.ddx_dir / "executions"), 300)
+    folder = clean_line(str(snapshot.project.records_dir / "executions"), 300)
     waiting = f"{ready:,} beads are ready." if ready != 1 else "One bead is ready."
     return [
         [("Nothing has been attempted yet.", "text bold")],

@@ -101,7 +101,9 @@ def test_a_linked_work_tree_knows_its_branch_and_its_main_tree(repository: Path,
     assert (project.root, project.main_root) == (tmp_path / "linked", repository)
     assert project.branch() == "topic"
     assert project.common_dir == repository / ".git"
-    assert find_project(repository, env={}).main_root == repository
+    assert (project.ddx_dir, project.records_dir) == (repository / ".ddx", tmp_path / "linked" / ".ddx")
+    primary = find_project(repository, env={})
+    assert (primary.main_root, primary.records_dir) == (repository, repository / ".ddx")
 
 
 def test_a_detached_head_is_told_by_its_commit(repository: Path) -> None:

@@ -184,21 +184,26 @@ class _Gathered(Struct, frozen=True):
 class AttemptIndex:
     """All attempts, newest first, merged from bundles, metrics, events and loop logs."""
 
-    def __init__(self, ddx_dir: Path, branch: BranchHistory | None = None, about: str = "") -> None:
+    def __init__(
+        self, ddx_dir: Path, branch: BranchHistory | None = None, about: str = "", *, records: Path | None = None
+    ) -> None:
         """Read the records under ``ddx_dir``; ``branch`` checks which results have landed.
 
-        With ``about``, only the attempts on beads with this in their id are merged.
+        Args:
+            about: only the attempts on beads with this in their id are merged.
+            records: the folder of the workers' records, if that is another.
         """
+        records = records or ddx_dir
         self._branch = branch
         self._about = about
         self._revisions: dict[str, dict[str, tuple[str, ...]]] = {}
-        self._bundles = BundleFolders(ddx_dir)
-        self._metrics = MetricsFile(ddx_dir)
+        self._bundles = BundleFolders(records)
+        self._metrics = MetricsFile(records)
         self._events = BeadEvents(ddx_dir)
-        self._run_states = RunStates(ddx_dir)
-        self._logs = LoopLogs(ddx_dir)
+        self._run_states = RunStates(records)
+        self._logs = LoopLogs(records)
         self._begun = BegunAttempts()
-        self._spent = Spent(ddx_dir)
+        self._spent = Spent(records)
         self._loop_results: dict[str, dict[str, Piece]] = defaultdict(dict)
         self._results_in_order: dict[tuple[str, str], None] = {}
         """Bead and key of every loop result, in reported order."""
@@ -210,7 +215,8 @@ class AttemptIndex:
     @classmethod
     def of(cls, project: Project, about: str = "") -> AttemptIndex:
         """The index of a project, with git's answer on what has landed."""
-        return cls(project.ddx_dir, BranchHistory(project) if project.common_dir is not None else None, about)
+        branch = BranchHistory(project) if project.common_dir is not None else None
+        return cls(project.ddx_dir, branch, about, records=project.records_dir)
 
     def refresh(
         self,

@@ -188,10 +188,10 @@ class RunReader:
     def __init__(self, project: Project, env: Mapping[str, str] | None = None) -> None:
         self._project = project
         self._claims = ClaimReader(project, env)
-        self._bundles = Bundles(project.ddx_dir, self._claims.documents)
+        self._bundles = Bundles(project.records_dir, self._claims.documents)
         self._doing: dict[tuple[str, str], Doing] = {}
         """The transcripts of running attempts, by bead and attempt, followed from one look to the next."""
-        self._sessions = Sessions(project.ddx_dir)
+        self._sessions = Sessions(project.records_dir)
         self._worktrees = worktree_roots(project, env)
 
     @property
@@ -294,7 +294,7 @@ class RunReader:
         if worktree is None:
             names = [f".execute-bead-{kind}-{bead_id}-{attempt_id}" for kind in ("clone", "wt")]
             guessed = [below(root, name) for root in self._worktrees for name in names]
-        return transcript_folders(self._project.ddx_dir, attempt_id, worktree, guessed)
+        return transcript_folders(self._project.records_dir, attempt_id, worktree, guessed)
 
     def _side_session(self, work: _Work, doing: Doing | None, alone: bool) -> Session | None:
         """The readiness check, triage or review that is newer than the attempt's own events."""

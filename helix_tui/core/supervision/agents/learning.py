@@ -316,7 +316,7 @@ class Learner:
         return replace(attempt, error=said[-1]) if said else attempt
 
     def _transcript(self, attempt: Attempt) -> list[Event]:
-        return TranscriptTail(transcript_folders(self._project.ddx_dir, attempt.attempt_id, None)).poll()
+        return TranscriptTail(transcript_folders(self._project.records_dir, attempt.attempt_id, None)).poll()
 
     def _claims(self, attempt: Attempt) -> tuple[str, ...]:
         """The memories its agent reports as used: from ddx's transcript, else from the agent's own record."""

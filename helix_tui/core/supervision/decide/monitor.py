@@ -325,7 +325,7 @@ class BackgroundMonitor:
 
     def _stamps(self) -> tuple[object, ...]:
         """The stamps of the files that HELIX's loop or a ddx worker writes."""
-        folders = [self.project.ddx_dir / name for name in ("agent-logs", "workers")]
+        folders = [self.project.records_dir / name for name in ("agent-logs", "workers")]
         return (
             *(stamp_of(self.project.helix_dir / name) for name in WATCHED),
             *(Folder(folder).names()[-1:] for folder in folders),

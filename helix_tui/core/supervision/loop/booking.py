@@ -322,7 +322,7 @@ def _supervises(bead_id: str, queue: Queue, injected: Container[object]) -> bool
 
 def _rationale(work: LoopWork, result: LoopResult) -> str:
     """The reason why an agent changed nothing, from its evidence."""
-    path = below(work.project.ddx_dir / "executions", result.attempt_id) / "no_changes_rationale.txt"
+    path = below(work.project.records_dir / "executions", result.attempt_id) / "no_changes_rationale.txt"
     return (read_bytes(path, 1 << 16) or b"").decode("utf-8", "replace")
 
 

@@ -417,8 +417,9 @@ class Loop:
                 )
                 return
             done = f"{state.completed_cycles}/{state.attempted_cycles} done, {self._tokens()}"
-            work.teller.brief(f"cycle {number}: {called(result.bead_id)} → COMPLETE ({done})")
-            work.teller.verbose(f"cycle {number}: {called(result.bead_id)} → success")
+            where = f", landed on {work.project.branch()}" if result.attempt.landed else ""
+            work.teller.brief(f"cycle {number}: {called(result.bead_id)} → COMPLETE ({done}){where}")
+            work.teller.verbose(f"cycle {number}: {called(result.bead_id)} → success{where}")
             return
         ref = result.attempt.kept_at
         kept = f", kept at {ref}" if ref else ""

@@ -95,7 +95,7 @@ def supervise(
                 Autonomy(options.autonomy, questions, state.run_id, confirm),
                 control,
                 Checker(curator, questions, delegate, options.agent_choice),
-                Account(project.ddx_dir, anew=not state.pending),
+                Account(project.records_dir, anew=not state.pending),
                 clock,
             )
             return RunOutcome(Loop(work).run(), state)

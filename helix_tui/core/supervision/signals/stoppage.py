@@ -94,7 +94,7 @@ def find_stoppage(project: Project, runs: Iterable[Run] = ()) -> Stoppage | None
     foretold = foretell_stoppage(project)
     if foretold is not None:
         return foretold
-    ending = read_ending(project.ddx_dir)
+    ending = read_ending(project.records_dir)
     if ending is None or not ending.troubled:
         return None
     if ending.paths or any(word in ending.reason for word in _DIRTY):
@@ -143,7 +143,7 @@ def refused_start(project: Project, run_id: str, reason: str, detail: str, ended
     at = parse_instant(ended_at)
     if at is None or not (reason == NO_DDX or starts_no_work(detail)):
         return None
-    later = read_ending(project.ddx_dir)
+    later = read_ending(project.records_dir)
     if later is not None and later.at >= at:
         return None
     if reason == NO_DDX:

@@ -196,6 +196,10 @@ class Delegate(Struct):
         if verb is None:
             message = f"the help of this ddx names no verb to {_VERB_MEANINGS[verb_name]}"
             raise DdxError(("ddx",), message, OTHER_DDX, TOO_OLD)
+        primary = self.project.primary
+        if primary is not None and verb_name != "ask_model" and not self.dialect.works_from_linked:
+            message = "in a linked work tree a worker of this ddx uses a separate copy of the tracker"
+            raise DdxError(("ddx", *verb.words), message, f"start it in {clean_line(str(primary), 300)}", TOO_OLD)
         return verb
 
     # --- running ---------------------------------------------------------------------------------------

@@ -158,7 +158,7 @@ class Landing(Struct, frozen=True):
             title=self.title(len(merging)),
             first=tuple(change.command for change in merging),
             refusals=(*map(Refusal, map(CloseWithCommit, refusals), refusals.values()), *made.refusals),
-            notes=(*(change.warning for change in merging if change.warning), *notes),
+            notes=(*(change.warning for change in merging if change.warning), f"merged into {branch_of(root)}", *notes),
             back=replace(made.back, last=reset, traces=traces),
         )
 

@@ -276,7 +276,7 @@ def _retry(row: Mapping[str, Any]) -> str:
 
 def _usage(project: Project, attempt_id: str, cost: float | None) -> tuple[int, float | None]:
     """Tokens and cost from the attempt's evidence, if the loop does not report them."""
-    folder = below(project.ddx_dir / "executions", attempt_id)
+    folder = below(project.records_dir / "executions", attempt_id)
     for name in ("usage.json", "result.json"):
         document = decode_json(read_bytes(folder / name, 1 << 20))
         if isinstance(document, dict) and (tokens := token_count(document)):
