@@ -40,9 +40,6 @@ _WRITES_WITH = {
 _OWN_DRY_RUN = frozenset({"migrate", "reconcile"})
 """Verbs whose ``--dry-run`` is ddx's own."""
 
-_OF_MIGRATE = frozenset({"--lifecycle", "--apply", "--dry-run"})
-"""Flags of ddx's own ``migrate``, which ``import`` never had."""
-
 _OURS = frozenset({"-C", "--ddx", "--now"})
 _OURS_ALONE = frozenset({"--read-only", "--no-color", "--dry-run", "--json"})
 
@@ -131,11 +128,12 @@ def reads(words: Sequence[str]) -> bool:
 
 
 def _with_old_name(curator: Curator, words: list[str]) -> list[str]:
-    """The words with FEAT-002's ``migrate`` as ``import``, unless this ddx has a ``migrate`` of its own.
+    """The words with FEAT-002's ``migrate SOURCE`` as ``import``, unless this ddx has a ``migrate`` of its own.
 
-    With a flag of ddx's own ``migrate`` no import was asked for: ddx itself says that it has no such verb.
+    Without a source no import was asked for: ddx itself says that it has no such verb.
     """
-    if words[0] != "migrate" or not _OF_MIGRATE.isdisjoint(words):
+    names_source = any(word.startswith("--from") or not word.startswith("-") for word in words[1:])
+    if words[0] != "migrate" or not names_source:
         return words
     told = curator.executable(_era(curator)).attempt(("bead", "migrate", "--help"), timeout=TIMEOUT_S)
     # for a verb that it does not know, ddx prints the help of `ddx bead`

@@ -215,6 +215,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """A cancelled child counts as finished for that."""
     documents: DocumentRule
     """What its document graph includes."""
+    commits: bool = False
+    """Each command that changes a row makes a commit of the tracker."""
     commits_staged: bool = False
     """Closing a bead commits the staged changes and writes that commit into the row."""
     gates: tuple[RowGate, ...] = ()

@@ -251,6 +251,9 @@ class CloseBead(Operation, frozen=True, tag="close"):
         add_close(writing, bead_id)
 
 
+AUTO_COMMIT = "git.auto_commit is always"
+
+
 class CloseWithCommit(Operation, frozen=True, tag="close-with-commit"):
     """Close a bead with the commit that did its work."""
 
@@ -276,7 +279,7 @@ def add_close(writing: PlanBuilder, bead_id: str) -> None:
     watched.append((bead_id, CLOSING_COMMIT))
     # the first of several commits everything staged
     if writing.dialect.commits_staged and not any(step.args[:2] == ("bead", "close") for step in writing.steps):
-        writing.notes.append("ddx commits what is staged with it: git.auto_commit is always")
+        writing.notes.append(f"ddx commits what is staged with it: {AUTO_COMMIT}")
     if writing.dialect.lifecycle:
         watched += [(other, "status") for other in near_cascade(overlay, bead_id)]
     writing.add(

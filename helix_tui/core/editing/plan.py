@@ -23,6 +23,7 @@ from helix_tui.core.ddx.dialect import Dialect, shut
 from helix_tui.core.editing.fields import DROPPED
 from helix_tui.core.editing.journal import Rewrite
 from helix_tui.core.editing.lifecycle import (
+    AUTO_COMMIT,
     BLOCKER_FIELDS,
     CLOSING_COMMIT,
     add_close,
@@ -94,6 +95,8 @@ def way_back(writing: PlanBuilder, goal: Mapping[str, Fields | None], *, reason:
                 _restore(writing, bead_id, fields, findings, reason)
         except OperationRefused as error:
             findings.lost.append(f"{called(bead_id)}: {error}")
+    if writing.dialect.commits:
+        findings.traces.append(f"ddx makes a commit of each command ({AUTO_COMMIT}), and an undo removes none")
     steps = () if findings.lost else tuple(writing.steps)
     return WayBack(steps, tuple(dict.fromkeys(findings.lost)), tuple(dict.fromkeys(findings.traces)))
 

@@ -560,6 +560,11 @@ def test_tracker_migrate_imports_where_ddx_has_no_migrate(helix: Any, stage: Sta
     world = stage([row("a-1", era="april")], era="april")
     source = tmp_path / "other.jsonl"
     source.write_text(json.dumps(row("a-7", era="april")) + "\n")
+    beside = world.root / ".beads" / "issues.jsonl"  # what `ddx bead import` takes without a source
+    beside.parent.mkdir()
+    beside.write_text(source.read_text())
+    helix(world, "tracker", "migrate")
+    assert set(world.rows()) == {"a-1"}, "without a source it is no import"
     ran = helix(world, "tracker", "migrate", "--from", "jsonl", source)
     assert (ran.code, set(world.rows())) == (0, {"a-1", "a-7"}), ran.err
 

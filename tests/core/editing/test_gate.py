@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -11,8 +12,16 @@ import pytest
 from msgspec.structs import replace
 
 from helix_tui.core.ddx.dialect import FAMILIES
+from helix_tui.core.ddx.git_state import staged_beside_tracker
 from helix_tui.core.editing import operations
-from helix_tui.core.editing.execute.gate import Executable, GateBroken, WriteGate, commits_staged
+from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.editing.execute.gate import (
+    Executable,
+    GateBroken,
+    WriteGate,
+    commits_writes,
+    embedded_tracker,
+)
 from helix_tui.core.editing.plan import plan
 from helix_tui.core.ground.process import run
 from helix_tui.core.ground.project import find_project
@@ -33,7 +42,7 @@ def test_a_lock_that_cannot_be_written_says_so_and_what_to_do(project: ProjectFa
 
 
 @pytest.mark.parametrize("always", ["always", '"always"', "always  # so we want it"])
-def test_ddx_commits_what_is_staged_beside_the_tracker(tmp_path: Path, always: str) -> None:
+def test_ddx_commits_each_write_and_what_is_staged_beside_the_tracker(tmp_path: Path, always: str) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     ddx = Executable(("ddx",), tmp_path, {})
     config, tracker = tmp_path / ".ddx" / "config.yaml", tmp_path / ".ddx" / "beads.jsonl"
@@ -41,15 +50,35 @@ def test_ddx_commits_what_is_staged_beside_the_tracker(tmp_path: Path, always: s
     tracker.write_text("{}\n")
     (tmp_path / "work.txt").write_text("work\n")
     config.write_text(f"git:\n  auto_commit: {always}\n")
-    assert not commits_staged(ddx), "nothing is staged"
+    assert commits_writes(ddx)
+    assert not staged_beside_tracker(tmp_path), "nothing is staged"
     subprocess.run(["git", "-C", str(tmp_path), "add", str(tracker)], check=True)
-    assert not commits_staged(ddx), "the tracker is ddx's own"
+    assert not staged_beside_tracker(tmp_path), "the tracker is ddx's own"
     subprocess.run(["git", "-C", str(tmp_path), "add", "work.txt"], check=True)
-    assert commits_staged(ddx)
-    assert not commits_staged(Executable(ddx.words, tmp_path, {"DDX_BEAD_DIR": str(tmp_path / "elsewhere")}))
+    assert staged_beside_tracker(tmp_path)
+    assert not commits_writes(Executable(ddx.words, tmp_path, {"DDX_BEAD_DIR": str(tmp_path / "elsewhere")}))
     for other in ("git:\n  auto_commit: never\n", "bead:\n  auto_commit: always\n", ""):
         config.write_text(other)
-        assert not commits_staged(ddx), other
+        assert not commits_writes(ddx), other
+
+
+def test_preview_entry_and_undo_say_that_each_command_makes_a_commit(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    config = root / ".ddx" / "config.yaml"
+    config.parent.mkdir(parents=True)
+    (root / ".ddx" / "beads.jsonl").write_text(json.dumps(row("d-1")) + "\n")
+    project = find_project(root, env={})
+    curator = Curator(project, lambda era: embedded_tracker(project, era=era, env=os.environ))
+    config.write_text("git:\n  auto_commit: always\n")
+    commit = "ddx makes a commit of each command (git.auto_commit is always), and an undo removes none"
+    close = [operations.CloseBead("d-1")]
+    assert commit in curator.plan(close).back.traces
+    entry = curator.run(close).entry
+    assert entry is not None
+    assert commit in entry.traces
+    assert commit in curator.plan_undo([entry])[0].turns[0].traces
+    config.write_text("git:\n  auto_commit: never\n")
+    assert commit not in curator.plan_undo([entry])[0].turns[0].traces
 
 
 def test_closing_says_what_ddx_commits_and_foretells_its_undo() -> None:

@@ -289,20 +289,21 @@ def dialect_for(executable: Executable, *, fallback: Era) -> Dialect:
     Raises:
         DdxError: it cannot be started, or does not print its help in time.
     """
+    commits = commits_writes(executable)
     # the embedded tracker is known and needs no trial
     if executable.embedded:
-        return FAMILIES["april" if executable.env.get("HELIX_DDX_ERA") == "april" else "head"]
+        known = FAMILIES["april" if executable.env.get("HELIX_DDX_ERA") == "april" else "head"]
+        return replace(known, commits=commits)
     found = dialect_of(Path(executable.words[0]), executable.root, env=executable.env, fallback=fallback)
-    return replace(found, commits_staged=commits_staged(executable))
+    return replace(found, commits=commits, commits_staged=commits and staged_beside_tracker(executable.root))
 
 
-def commits_staged(executable: Executable) -> bool:
-    """Whether closing a bead now would commit staged changes; reads ddx's settings, and may run git."""
+def commits_writes(executable: Executable) -> bool:
+    """Whether ddx's settings make a commit of each write."""
     own = executable.root / ".ddx"
     # ddx does not commit a tracker outside the repository
-    if Path(executable.env.get("DDX_BEAD_DIR") or own) != own:
-        return False
-    return ddx_setting(own / "config.yaml", "git", "auto_commit") == "always" and staged_beside_tracker(executable.root)
+    elsewhere = Path(executable.env.get("DDX_BEAD_DIR") or own) != own
+    return not elsewhere and ddx_setting(own / "config.yaml", "git", "auto_commit") == "always"
 
 
 def require_same_plan(made: Plan, shown: Plan | None, queue: Queue) -> None:
