@@ -140,6 +140,10 @@ def work(mode: str, prompt: str) -> NoReturn:
         (project / "README.md").write_text(f"changed by a person {time.time_ns()}\n")
         subprocess.run(["git", "-C", str(project), "commit", "-qam", "docs: mine"], check=False, timeout=60)
         end("Done.")
+    if mode == "lefthook":
+        with open("lefthook.yml", "a") as file:
+            file.write(f"# {name}\n")
+        git("add", "lefthook.yml")
     with open(name, "a") as file:
         file.write("hello\n")
     git("add", name)
