@@ -58,7 +58,7 @@ def test_nobody_there_means_refused_until_it_is_allowed(stranger: Stranger, brin
     rows, head = stranger.rows(), stranger.git("rev-parse", "HEAD")
     (stranger.project / "README.md").write_text("changed\n")
     gate = bring in (cargo, npm)
-    refused = [("commit", first)]
+    refused: list[tuple[str, ...]] = [("commit", first)]
     refused += [] if gate else [("run", *stranger.agent_words), ("build", second, *stranger.agent_words)]
     for words in refused:
         done = stranger.tui(*words)
