@@ -28,7 +28,7 @@ LOGS = {"_logged", "logs.program", "logs.logger"}
 MOST_LOOSE = 22
 """Modules that one folder may hold beside its subfolders."""
 
-MOST_LINES = 650
+MOST_LINES = 620
 LONGEST_FUNCTION = 80
 """Lines of a module; most have a quarter of that."""
 

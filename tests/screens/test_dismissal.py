@@ -16,12 +16,12 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
 
+from helix_tui.screens.commands import Command
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet, Pick, PickSheet
 from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.help import HelpScreen
 from helix_tui.screens.journal import JournalScreen
 from helix_tui.screens.loop.sheets import LoopSheet, NextSheet
-from helix_tui.screens.navigation import Command
 from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.screens.queue.bead_screen import BeadScreen
 from helix_tui.screens.queue.screen import QueueScreen, UnreadScreen

@@ -25,7 +25,7 @@ from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.names import Era
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.execute.gate import Executable, find_executable
-from helix_tui.core.editing.execute.reconciliation import with_real_ids
+from helix_tui.core.editing.execute.step_run import with_real_ids
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.operations import Operation, SetFields
 from helix_tui.core.editing.plan import Plan, plan, values_before

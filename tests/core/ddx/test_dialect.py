@@ -15,7 +15,7 @@ from helix_tui.core.ddx.client import Ddx, DdxError, last_error
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, RowGate, difference, read_verbs, remarks, rule_for, shut
 from helix_tui.core.ddx.probe import at_hand, dialect_of
 from helix_tui.core.ddx.trial import SLOW, try_out
-from helix_tui.core.editing.execute.gate import hook_warnings
+from helix_tui.core.editing.execute.step_run import hook_warnings
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.time import parse_now
 from tests.programs import parse_rows, write_program

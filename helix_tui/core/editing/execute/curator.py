@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Era, Queue, Rule, classify, tracker_era
 from helix_tui.core.beads.tracker import Tracker
-from helix_tui.core.ddx.client import Ddx, DdxError, last_error
+from helix_tui.core.ddx.client import Ddx, DdxError
 from helix_tui.core.ddx.dialect import Dialect, rule_for
 from helix_tui.core.ddx.names import Era as Vocabulary
 from helix_tui.core.ddx.runs.running import QueueReader
@@ -26,27 +26,24 @@ from helix_tui.core.editing.execute.gate import (
     author,
     beads_in_entries,
     dialect_for,
-    hook_warnings,
-    interrupted,
     readiness_changes,
     require_same_plan,
 )
 from helix_tui.core.editing.execute.gate import QueueState as QueueState
 from helix_tui.core.editing.execute.reconciliation import (
-    Rewrites,
     SettledChange,
-    StepsRun,
     changed_rows,
-    created_bead,
+    expected_rewrites,
     irreversible_changes,
     lines_dropped,
+    observed_rewrites,
     record_of,
     settle,
     steps_of,
     unread_warning,
     unreported_creations,
-    with_real_ids,
 )
+from helix_tui.core.editing.execute.step_run import Progress, run_steps, with_real_ids
 from helix_tui.core.editing.execute.trust import NotAllowed, allow, require_allowed
 from helix_tui.core.editing.journal import Journal, JournalEntry, JournalHistory, Rewrite, Who, edits_of
 from helix_tui.core.editing.operations import Operation
@@ -132,21 +129,18 @@ class Curator:
         self.project = project
         self.gate = WriteGate(project, read_only, waits=waits)
         self.journal = Journal.of(project)
-        self.progress: Callable[[int, int], bool | None] | None = None
+        self.progress: Progress | None = None
         self.asks: Callable[[NotAllowed], bool] | None = None
         """Asks the person at the terminal whether what the repository brings may run."""
         self._allowed = False
         self._find = executable
         self._executable: Executable | None = None
         self.at_hand: Dialect | None = None
-        self._warnings: list[str] = []
-        """Warnings of the project's hooks since the last change began."""
         self._era = era
         self._as_of = as_of
         self._env = dict(os.environ if env is None else env)
         self._who = who
         self._reader = QueueReader(project, env=env, edits=lambda _: edits_of(self.journal.look()))
-        self._rewrites = Rewrites()
 
     def look(self, records: AttemptIndex | None = None) -> QueueState:
         """The current queue, and its evidence into ``records`` if given.
@@ -252,7 +246,7 @@ class Curator:
 
     def _rewritten_by(self, steps: Sequence[CommandStep], queue_state: QueueState) -> tuple[Rewrite, ...]:
         dialect = self.dialect(queue_state.queue)
-        return self._rewrites.find(queue_state.queue.beads, dialect, touched_by(steps))
+        return expected_rewrites(queue_state.queue.beads, dialect, touched_by(steps))
 
     def history(self) -> JournalHistory:
         """The current journal."""
@@ -524,14 +518,14 @@ class Curator:
             of=of,
             rewrites=rewrites,
         )
-        self._warnings = []
         if first is not None:
             try:
                 made = first(queue_state)
             except HelixError as failure:
                 self._finish(entry_id, SettledChange("failed"), error=failure.message)
                 raise
-        done = self._run_steps(made.steps, queue_state, lock)
+        executable = self.executable(queue_state.queue.default_era)
+        done = run_steps(made.steps, executable, rows=self._reader.rows, lock=lock, progress=self.progress)
         ids, error = done.ids, done.error
         after = self.look()
         overlay = Overlay(after.queue)
@@ -546,7 +540,9 @@ class Curator:
         gone = lines_dropped(queue_state.tracker, after.tracker)
         if gone:
             outcome = replace(outcome, back=replace(outcome.back, traces=(*outcome.back.traces, *gone)))
-        outcome = replace(outcome, rewritten=still_rewritten(rewrites, overlay))
+        rewrites = still_rewritten(rewrites, overlay)
+        observed = observed_rewrites(queue_state.queue.beads, after.queue.beads, touched_by(steps), rewrites)
+        outcome = replace(outcome, rewritten=(*rewrites, *observed))
         self._finish(entry_id, outcome, error=error.message if error else "")
         if done.moved:
             raise Conflict(done.moved, ran=done.ran, of=len(made.steps))
@@ -557,53 +553,11 @@ class Curator:
             newly_ready=newly_ready,
             newly_blocked=newly_blocked,
             problems=(*outcome.problems, *(done.remarks if outcome.problems else ())),
-            warnings=tuple(dict.fromkeys(self._warnings)),
+            warnings=tuple(dict.fromkeys(done.warnings)),
             error=error,
             created=ids,
             ran=done.ran,
         )
-
-    def _run_steps(self, steps: Sequence[CommandStep], queue_state: QueueState, lock: int) -> StepsRun:
-        """Run the commands in order until one fails, the user stops it, or a row has changed."""
-        # already found, so the era does not matter
-        executable = self.executable("head")
-        done = StepsRun()
-        known = set(queue_state.queue.beads)
-        for number, step in enumerate(steps):
-            if self.progress is not None and self.progress(number, len(steps)) is False:
-                shown = ("ddx", *step.args)
-                done.error = DdxError(shown, "stopped on request", "undo reverts what was done")
-                return done
-            (current,) = with_real_ids([step], done.ids)
-            # a bead being created has no row yet
-            before = {bead_id: fields for bead_id, fields in current.before.items() if bead_id != step.creates}
-            # read again before each command: a worker may have written since the last one
-            done.moved = differences(before, self._reader.rows().beads)
-            if done.moved:
-                return done
-            try:
-                finished = executable.run(current.args, keep=(lock,))
-            except DdxError as error:
-                done.error = error
-                return done
-            # caught to settle and record what ran before the program ends
-            except (KeyboardInterrupt, SystemExit) as stop:
-                done.error = interrupted(current, stop)
-                return done
-            self._warnings += hook_warnings(finished)
-            if "Error:" in finished.err:
-                done.remarks.append(f"ddx exited with 0 and said: {last_error(finished)}")
-            if step.creates:
-                made = created_bead(finished.out, self._reader.rows(), known)
-                if made is None:
-                    shown = ("ddx", *current.args)
-                    problem = "ddx reported no error, but there is no new bead in the tracker"
-                    done.error = DdxError(shown, problem, "look at the tracker, then try again")
-                    return done
-                done.ids[step.creates] = made
-                known.add(made)
-            done.ran = number + 1
-        return done
 
     def _settled(self) -> QueueState:
         """The current queue, after settling entries of dead processes. Only inside the gate."""

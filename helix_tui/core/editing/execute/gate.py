@@ -9,7 +9,6 @@ import errno
 import fcntl
 import getpass
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -331,12 +330,6 @@ def author(kind: str, env: Mapping[str, str]) -> Who:
     return Who(kind, called(user), os.getpid())
 
 
-def interrupted(step: CommandStep, stop: BaseException) -> DdxError:
-    """The error for a command ended by a person or a signal, with the shell's exit code for it."""
-    code = stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
-    return DdxError(("ddx", *step.args), "interrupted", "look at the bead, and repeat it if you still want it", code)
-
-
 def beads_in_entries(history: JournalHistory, but: set[str]) -> set[str]:
     """Ids of all beads that entries name, ``but`` some entries."""
     return {bead_id for entry in history.entries if entry.id not in but for bead_id in (*entry.before, *entry.after)}
@@ -396,19 +389,3 @@ def _reached(before: Queue, after: Queue, steps: Iterable[CommandStep]) -> set[s
         for bead_id in touched & queue.beads.keys():
             near |= {*queue.graph.dependents.get(bead_id, ()), queue.beads[bead_id].parent}
     return near
-
-
-def hook_warnings(finished: Finished) -> tuple[str, ...]:
-    """The warnings of a hook of a successful command, each with all its lines."""
-    found: list[str] = []
-    for line in (line.strip() for line in finished.err.split("\n")):
-        if _WARNING.match(line):
-            found.append(line.removeprefix("bead: "))
-        elif found and line and not _NOT_A_HOOKS.match(line):
-            found[-1] += f"; {line}"
-    return tuple(clean_line(each, 1_000) for each in found)
-
-
-_WARNING = re.compile(r"bead: hook \S+ warning: |\[triage\] warn")
-_NOT_A_HOOKS = re.compile(r"bead: |Error:|Usage:|Flags:")
-"""Prefixes of ddx's own lines."""

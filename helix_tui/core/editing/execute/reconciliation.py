@@ -1,29 +1,24 @@
 """Find what some steps really did, from the rows and not from exit codes.
 
 Used after every run, and for runs whose process died, of which only the intent in the journal and the rows remain.
-What ddx does to the rest of the tracker is reported before and after: a write drops lines that are not beads, and
-encodes every row again (docs/formats/ddx.md §1).
+A write also drops lines that are not beads, and adds fields to other rows or changes them (docs/formats/ddx.md §1): the
+fields that it adds are reported before, all that it changed after.
 """
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
-from typing import Annotated, Any
+from typing import Any
 
-import msgspec
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker
-from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.editing.journal import JournalEntry, Result, Rewrite, Values
 from helix_tui.core.editing.plan import TRACES, WayBack, leases_lost, way_back
-from helix_tui.core.editing.steps import CommandStep, Difference, Overlay, PlanBuilder, called, same
+from helix_tui.core.editing.steps import CommandStep, Overlay, PlanBuilder, called, same
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_instant
 
@@ -34,20 +29,6 @@ _KEPT_BY_DDX = _UNREPORTED | {"id", "schema_version", "session_id", "created_by"
 """Fields that ddx maintains and no command sets."""
 
 _NOTHING = object()
-
-
-class StepsRun(Struct):
-    """How far some steps got."""
-
-    ran: int = 0
-    """Commands that succeeded."""
-    ids: dict[str, str] = {}
-    """Placeholder -> id of each bead created."""
-    error: DdxError | None = None
-    moved: Sequence[Difference] = ()
-    """What others changed meanwhile, so that the next command was not run."""
-    remarks: list[str] = []
-    """Errors that ddx printed although it exited with 0."""
 
 
 class SettledChange(Struct, frozen=True):
@@ -238,39 +219,6 @@ def steps_of(entry: JournalEntry) -> tuple[CommandStep, ...]:
     return tuple(steps)
 
 
-def with_real_ids(steps: Iterable[CommandStep], ids: Mapping[str, str]) -> tuple[CommandStep, ...]:
-    """Steps with the placeholders of new beads replaced by their ids."""
-    if not ids:
-        return tuple(steps)
-    return tuple(
-        CommandStep(
-            tuple(_named(word, ids) for word in step.args),
-            _renamed_edits(step.edits, ids),
-            _renamed_edits(step.before, ids),
-            tuple((ids.get(bead_id, bead_id), name) for bead_id, name in step.watched),
-            _renamed_edits(step.ripple, ids),
-            {ids.get(bead_id, bead_id): held for bead_id, held in step.leases.items()},
-            step.creates,
-        )
-        for step in steps
-    )
-
-
-def _renamed_edits(edits: Mapping[str, Any], ids: Mapping[str, str]) -> dict[str, Any]:
-    return {ids.get(bead_id, bead_id): _named(fields, ids) for bead_id, fields in edits.items()}
-
-
-def _named(value: Any, ids: Mapping[str, str]) -> Any:
-    """A value with placeholders replaced wherever a bead is named: alone, between commas, inside an edge."""
-    if isinstance(value, str):
-        return ",".join(ids.get(part, part) for part in value.split(",")) if "(new" in value else value
-    if isinstance(value, list):
-        return [_named(part, ids) for part in value]
-    if isinstance(value, dict):
-        return {key: _named(part, ids) for key, part in value.items()}
-    return value
-
-
 def unreported_creations(
     since: int, steps: Sequence[CommandStep], overlay: Overlay, known: Collection[str]
 ) -> dict[str, str]:
@@ -293,15 +241,6 @@ def unreported_creations(
                 ids[step.creates] = bead_id
                 break
     return ids
-
-
-def created_bead(out: str, tracker: Tracker, known: set[str]) -> str | None:
-    """The id of the bead just created: the one ddx printed, if it is new in the tracker."""
-    # ddx prints the id last, after any messages of a hook or a newer release
-    for line in reversed(out.split("\n")):
-        if line.strip() in tracker.beads and line.strip() not in known:
-            return line.strip()
-    return None
 
 
 def unread_warning(tracker: Tracker, embedded: bool) -> Iterator[str]:
@@ -328,162 +267,48 @@ def lines_dropped(before: Tracker, after: Tracker) -> tuple[str, ...]:
     )
 
 
-# --- every row, encoded again ---------------------------------------------------------------------------
+# --- what a write does to other rows --------------------------------------------------------------------
 
-_TEXTS = frozenset(
-    ["id", "title", "status", "issue_type", "owner", "created_by", "parent", "description", "acceptance", "notes"]
-)
-_OPTIONAL = _TEXTS - {"id", "title", "status", "issue_type"} | {"labels", "dependencies"}
-_EDGE = ("issue_id", "depends_on_id", "type", "created_at", "created_by", "metadata")
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)")
-_HALF = re.compile("[\ud800-\udfff]")
-"""Half of a character: not valid in any text."""
-
-_Some = Annotated[str, Meta(min_length=1)]
-_Instant = Annotated[
-    str, Meta(pattern=r"^\d{4}-(0[1-9]|1[0-2])-([01][1-9]|10|2[0-8])T[01]\d:[0-5]\d:[0-5]\d(\.\d+)?Z$")
-]
+Named = Mapping[str, Collection[str]]
+"""Bead -> the fields that the commands of a change set themselves."""
 
 
-class _Edge(Struct, forbid_unknown_fields=True):
-    issue_id: str
-    depends_on_id: str
-    type: str
-    created_at: str = ""
-    created_by: str = ""
-    metadata: str = ""
+def expected_rewrites(beads: Mapping[str, Bead], dialect: Dialect, named: Named) -> tuple[Rewrite, ...]:
+    """The fields that the next write adds to every row without them."""
+    fills = [(name, f'"{name}"'.encode(), value) for name, value in (dialect.fills or {}).items()]
+    return _grouped(
+        (bead_id, name, None, value)
+        for bead_id, bead in beads.items()
+        for name, key, value in fills
+        if key not in bead.raw and name not in named.get(bead_id, ())
+    )
 
 
-class _OwnForm(Struct):
-    """A row that every release writes as it is, except for its schema version."""
+def observed_rewrites(
+    before: Mapping[str, Bead], after: Mapping[str, Bead], named: Named, expected: Iterable[Rewrite]
+) -> tuple[Rewrite, ...]:
+    """What a write changed in rows that its commands do not name, beyond what was expected of it.
 
-    title: str
-    status: _Some
-    issue_type: _Some
-    priority: int
-    created_at: _Instant
-    updated_at: _Instant
-    owner: str = ""
-    created_by: str = ""
-    parent: str = ""
-    description: str = ""
-    acceptance: str = ""
-    notes: str = ""
-    labels: tuple[str, ...] = ()
-    dependencies: tuple[_Edge, ...] = ()
-
-
-_in_own_form = msgspec.json.Decoder(_OwnForm).decode
-_BIG = re.compile(rb":\s?-?[0-9]{16}")
-"""A number that a 64-bit float may not hold."""
-
-
-class Rewrites:
-    """Finds what the next write of ddx does to rows that no command names; remembers what it found in a row."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[Bead, Mapping[str, tuple[Any, Any]]]] = {}
-
-    def find(
-        self, beads: Mapping[str, Bead], dialect: Dialect, named: Mapping[str, Collection[str]] | None = None
-    ) -> tuple[Rewrite, ...]:
-        """The fields that any write changes.
-
-        Args:
-            named: bead -> the fields that the commands themselves set.
-        """
-        if dialect.fills is None:
-            return ()
-        found: dict[str, tuple[Rewrite, list[str]]] = {}
-        for bead_id, bead in beads.items():
-            known = self._known.get(bead_id)
-            # an unchanged row keeps its object
-            if known is None or known[0] is not bead:
-                known = self._known[bead_id] = (bead, _changes(bead, dialect.fills))
-            for name, (was, now) in known[1].items():
-                if name not in (named or {}).get(bead_id, ()):
-                    found.setdefault(repr((name, was, now)), (Rewrite(name, was, now), []))[1].append(bead_id)
-        return tuple(replace(rewrite, beads=tuple(ids)) for rewrite, ids in found.values())
-
-
-def _changes(bead: Bead, fills: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The fields of a bead's row that any write changes, each with its value before and after."""
-    stamped = bead.schema_version != 0 and (bead.schema_version is not None or "schema_version" not in fills)
-    if stamped and _keeps(bead.raw):
-        return {}
-    row = bead.document()
-    return {name: (row.get(name), value) for name, value in rewritten(row, fills).items()}
-
-
-def _keeps(raw: bytes) -> bool:
-    """Whether a row certainly has ddx's own form but for its schema version."""
-    try:
-        _in_own_form(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-    return b"\\ud" not in raw and b"\\uD" not in raw and _BIG.search(raw) is None
-
-
-def rewritten(row: Mapping[str, Any], fills: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a row that any write changes, with their new values; None: the field is dropped.
-
-    A write decodes every row and encodes it again: absent fields, and known ones of the wrong type, get what ``fills``
-    has for them. Fields that keep their meaning are left out.
+    A row with a new time is left out: somebody else changed it meanwhile.
     """
-    changed = {name: value for name, value in fills.items() if name not in row}
-    for name, value in row.items():
-        kept = _kept(name, value, fills.get(name))
-        if not _alike(name, value, kept):
-            changed[name] = kept
-    return changed
+    known = {(bead_id, rewrite.field) for rewrite in expected for bead_id in rewrite.beads}
+    unnamed = {
+        bead_id: bead
+        for bead_id, bead in after.items()
+        if bead_id not in named and bead_id in before and before[bead_id].updated_at in ("", bead.updated_at)
+    }
+    old, new = changed_rows(before, unnamed)
+    return _grouped(
+        (bead_id, name, (old[bead_id] or {}).get(name), value)
+        for bead_id, fields in new.items()
+        for name, value in (fields or {}).items()
+        if (bead_id, name) not in known
+    )
 
 
-def _kept(name: str, value: Any, default: Any) -> Any:
-    """A field of a row after a write."""
-    if name in _TEXTS:
-        return _text(value) if isinstance(value, str) and (value or name == "title") else default
-    if name == "priority" or (name == "schema_version" and default is not None):
-        whole = type(value) is int and abs(value) < 1 << 63
-        return value if whole and (value or name == "priority") else default
-    if name in ("created_at", "updated_at"):
-        valid = isinstance(value, str) and _INSTANT.fullmatch(value) and parse_instant(value) is not None
-        return value if valid else default
-    if name == "labels":
-        return [_text(label) for label in value] if isinstance(value, list) else None
-    if name == "dependencies":
-        return [_edge(each) for each in value] if isinstance(value, list) else None
-    return _encoded_again(value)
-
-
-def _text(value: Any) -> str:
-    return _HALF.sub("\ufffd", value) if isinstance(value, str) else ""
-
-
-def _edge(value: Any) -> dict[str, str]:
-    """An edge after a write: only the fields that ddx knows, and the first three of them always."""
-    known = value if isinstance(value, dict) else {}
-    texts = {name: _text(known.get(name)) for name in _EDGE}
-    return {name: text for name, text in texts.items() if text or name in _EDGE[:3]}
-
-
-def _encoded_again(value: Any) -> Any:
-    """A value of a field that ddx does not know after a write: every number becomes a 64-bit float."""
-    if isinstance(value, dict):
-        return {name: _encoded_again(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_encoded_again(each) for each in value]
-    if isinstance(value, str):
-        return _text(value)
-    if type(value) is int and abs(value) > 1 << 53:
-        try:
-            return int(Decimal(repr(float(value)))) if abs(value) < 10**21 else float(value)
-        except OverflowError:
-            return None
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _alike(name: str, one: Any, other: Any) -> bool:
-    """Whether two values of a field have the same meaning to ddx."""
-    if not other and name in _OPTIONAL:
-        return one in (None, "", [])
-    return isinstance(one, bool) is isinstance(other, bool) and bool(one == other)
+def _grouped(changes: Iterable[tuple[str, str, Any, Any]]) -> tuple[Rewrite, ...]:
+    """Changes (bead, field, value before, value after) as one rewrite for all beads with the same."""
+    groups: dict[str, tuple[Rewrite, list[str]]] = {}
+    for bead_id, name, was, now in changes:
+        groups.setdefault(repr((name, was, now)), (Rewrite(name, was, now), []))[1].append(bead_id)
+    return tuple(replace(rewrite, beads=tuple(ids)) for rewrite, ids in groups.values())
