@@ -34,9 +34,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import Struct, field
+import msgspec
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from helix_tui.core.ground.person import state_folder
@@ -115,9 +116,11 @@ def read_views(document: Mapping[str, Any], *, saved: bool = False) -> tuple[lis
     return views, problems
 
 
-TERMINAL_WAYS = ("bell", "osc9", "osc777", "osc99")
+TerminalWay = Literal["bell", "osc9", "osc777", "osc99"]
+TERMINAL_WAYS: tuple[TerminalWay, ...] = ("bell", "osc9", "osc777", "osc99")
 """How to notify through a terminal: its bell, or one of three sequences for a desktop notification."""
 
+QUIET_FORM = "write it like 22:00-07:00"
 _QUIET = re.compile(r"(\d{1,2}):(\d\d)\s*-\s*(\d{1,2}):(\d\d)\Z")
 
 
@@ -149,7 +152,7 @@ def parse_quiet(text: str) -> QuietHours:
     # 24 is not an hour: a text that does not match fails like an hour out of range
     numbers = [int(each) for each in found.groups()] if found is not None else [24]
     if found is None or max(numbers[::2]) > 23 or max(numbers[1::2]) > 59:
-        raise ValueError("write it like 22:00-07:00")
+        raise ValueError(QUIET_FORM)
     return QuietHours(numbers[0] * 60 + numbers[1], numbers[2] * 60 + numbers[3])
 
 
@@ -192,6 +195,29 @@ class Settings(Struct, frozen=True):
         return Budget(*(parse_limits(self.budget_texts.get(span, "")) for span in ("run", "day")))
 
 
+_Positive = Annotated[float, Meta(gt=0)]
+
+_KINDS: Mapping[str, tuple[Any, str]] = {
+    "theme": (str, "must be a name in quotes"),
+    "keys": (dict[str, Any], "write a table, key id = key"),
+    "model_dir": (str, "must be a folder in quotes"),
+    "stall_after": (_Positive, "write a number of seconds"),
+    "agent": (str, "must be a name in quotes"),
+    "model": (str, "must be a name in quotes"),
+    "systemic_days": (_Positive, "write a number of days"),
+    "autonomy": (Literal["", "low", "medium", "high"], "write low, medium or high"),
+    "accept_lessons": (Literal["", "none", "failures", "patterns", "all"], "write none, failures, patterns or all"),
+    "notify": (str, "must be a command in quotes"),
+    "notify_terminal": (
+        # an empty list is valid: no terminal notification
+        tuple[TerminalWay, ...],
+        f"write a list of {', '.join(TERMINAL_WAYS)}; an empty one is silent",
+    ),
+    "quiet": (str, QUIET_FORM),
+}
+"""A line of the file -> its type, and how to write it."""
+
+
 def settings_file(env: Mapping[str, str] | None = None) -> Path:
     """The path of the settings, whether or not the file exists."""
     env = os.environ if env is None else env
@@ -212,79 +238,42 @@ def load_settings(path: Path | None = None) -> Settings:
         return Settings()
     except (OSError, ValueError) as error:
         return Settings(problems=(f"{path.name} cannot be read: {clean_line(str(error), 120)}",))
-    theme, keys = document.get("theme", ""), document.get("keys", {})
-    problems = [] if isinstance(theme, str) else ["theme: must be a name in quotes"]
-    stall = document.get("stall_after")
-    # a bool is an int to Python: `stall_after = true` would be one second; and TOML knows nan: `not > 0`, not `<= 0`
-    if stall is not None and (isinstance(stall, bool) or not isinstance(stall, int | float) or not stall > 0):
-        problems.append("stall_after: write a number of seconds")
-        stall = None
-    days = document.get("systemic_days")
-    if days is not None and (isinstance(days, bool) or not isinstance(days, int | float) or not days > 0):
-        problems.append("systemic_days: write a number of days")
-        days = None
-    views, unread = read_views(document)
-    problems += unread
-    if not isinstance(keys, dict):
-        problems.append("keys: write a table, key id = key")
-        keys = {}
+    views, problems = read_views(document)
+    values: dict[str, Any] = {}
+    for name, (kind, advice) in _KINDS.items():
+        if name not in document:
+            continue
+        try:
+            values[name] = msgspec.convert(document[name], kind)
+        except msgspec.ValidationError:
+            problems.append(f"{name}: {advice}")
+    keys = values.get("keys", {})
     keymap = {key_id: names for key_id, names in keys.items() if isinstance(names, str)}
     problems += [f"{clean_line(key_id, 40)}: must be a key in quotes" for key_id in keys if key_id not in keymap]
-    who = {name: document.get(name, "") for name in ("agent", "model")}
-    for name, value in who.items():
-        if not isinstance(value, str):
-            problems.append(f"{name}: must be a name in quotes")
-            who[name] = ""
-    autonomy = document.get("autonomy", "")
-    if autonomy not in ("", "low", "medium", "high"):
-        problems.append("autonomy: write low, medium or high")
-        autonomy = ""
-    accept = document.get("accept_lessons", "")
-    if accept not in ("", "none", "failures", "patterns", "all"):
-        problems.append("accept_lessons: write none, failures, patterns or all")
-        accept = ""
-    model_dir = document.get("model_dir", "")
-    if not isinstance(model_dir, str):
-        problems.append("model_dir: must be a folder in quotes")
-        model_dir = ""
-    budget = _budget_texts(document, problems)
-    telling = _notifying(document, problems)
-    return Settings(
-        theme if isinstance(theme, str) else "",
-        keymap,
-        # no shell expands ~ in the file
-        os.path.expanduser(model_dir),
-        tuple(problems),
-        stall,
-        clean_line(who["agent"], 120),
-        clean_line(who["model"], 120),
-        days,
-        autonomy,
-        accept,
-        budget,
-        tuple(views),
-        *telling,
-    )
-
-
-def _notifying(document: Mapping[str, object], problems: list[str]) -> tuple[str, tuple[str, ...] | None, QuietHours]:
-    """Command, terminal ways and quiet hours; one message for each that cannot be read."""
-    command, ways, quiet = (document.get(name) for name in ("notify", "notify_terminal", "quiet"))
-    if command is not None and not isinstance(command, str):
-        problems.append("notify: must be a command in quotes")
-        command = None
-    # an empty list is valid: no terminal notification
-    if ways is not None and not (isinstance(ways, list) and all(way in TERMINAL_WAYS for way in ways)):
-        problems.append(f"notify_terminal: write a list of {', '.join(TERMINAL_WAYS)}; an empty one is silent")
-        ways = None
     try:
-        hours = parse_quiet(quiet) if isinstance(quiet, str) else QuietHours()
-        if quiet is not None and not isinstance(quiet, str):
-            raise ValueError("write it like 22:00-07:00")
+        quiet = parse_quiet(values.get("quiet", ""))
     except ValueError as error:
         problems.append(f"quiet: {error}")
-        hours = QuietHours()
-    return command or "", None if ways is None else tuple(ways), hours
+        quiet = QuietHours()
+    budget = _budget_texts(document, problems)
+    return Settings(
+        theme=values.get("theme", ""),
+        keymap=keymap,
+        # no shell expands ~ in the file
+        model_dir=os.path.expanduser(values.get("model_dir", "")),
+        problems=tuple(problems),
+        stall_after_s=values.get("stall_after"),
+        agent=clean_line(values.get("agent", ""), 120),
+        model=clean_line(values.get("model", ""), 120),
+        systemic_days=values.get("systemic_days"),
+        autonomy=values.get("autonomy", ""),
+        accept_lessons=values.get("accept_lessons", ""),
+        budget_texts=budget,
+        views=tuple(views),
+        notify=values.get("notify", ""),
+        notify_terminal=values.get("notify_terminal"),
+        quiet=quiet,
+    )
 
 
 def _budget_texts(document: Mapping[str, object], problems: list[str]) -> dict[str, str]:
