@@ -11,12 +11,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 from textual.app import App, SuspendNotSupported
 
-from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.programs import program
 from helix_tui.core.ground.text import clean_line
@@ -54,20 +52,6 @@ def editor_command(path: Path, line: int, env: Mapping[str, str] | None = None) 
                 return [*words, "--wait", "--goto", f"{path}:{line}"]
             return [*words, os.fspath(path)]
     return None
-
-
-def run_editor(app: App[Any], command: Sequence[str]) -> int:
-    """Give the terminal to an editor or another program until it exits; return its exit code.
-
-    Raises:
-        SuspendNotSupported: the console has no terminal to give.
-        OSError: it does not start.
-    """
-    begun = monotonic()
-    with app.suspend():
-        code = cast(TerminalDriver, app._driver).lend(command)
-    logs.program(command, f"rc {code}", monotonic() - begun, "editor")
-    return code
 
 
 def pager_command(path: Path, line: int, env: Mapping[str, str] | None = None) -> list[str] | None:
@@ -139,7 +123,8 @@ def open_first_change(screen: HelixScreen, attempt: Attempt | None) -> None:
 def leave_for(app: App[Any], command: Sequence[str]) -> str:
     """Give the terminal to a program until it exits; an error message if it fails."""
     try:
-        code = run_editor(app, command)
+        with app.suspend():
+            code = cast(TerminalDriver, app._driver).lend(command)
     except SuspendNotSupported:
         return "no other program can run in this terminal"
     except OSError as error:
