@@ -112,13 +112,13 @@ class Graph:
 
     def descendants(self, bead_id: str) -> tuple[str, ...]:
         """Its children, their children and so on, each once."""
-        ids = dict.fromkeys(self.children.get(bead_id, ()))
-        waiting = list(ids)
-        for child in waiting:
-            others = [other for other in self.children.get(child, ()) if other not in ids and other != bead_id]
-            ids |= dict.fromkeys(others)
-            waiting += others
-        return tuple(ids)
+        below = reached([bead_id], lambda each: self.children.get(each, ()))
+        return tuple(each for each in below if each != bead_id)
+
+    def lineage(self, *bead_ids: str) -> Iterator[str]:
+        """Some beads and their ancestors, as far as they exist, nearest first."""
+        above = reached(bead_ids, lambda each: (self.beads[each].parent,) if each in self.beads else ())
+        return (each for each in above if each in self.beads)
 
     def progress(self, bead_id: str) -> tuple[int, int]:
         """(closed, all) children of an epic; cancelled children are not counted."""
@@ -136,6 +136,22 @@ def _same_edges(old: Mapping[str, Bead], new: Mapping[str, Bead]) -> bool:
         one is other or (one.id == other.id and one.parent == other.parent and one.dependencies == other.dependencies)
         for one, other in zip(old.values(), new.values(), strict=True)
     )
+
+
+def reached(start: Iterable[str], near: Callable[[str], Iterable[str]]) -> Iterator[str]:
+    """Some ids and all that they lead to, nearest first, each once: a cycle is followed once.
+
+    Args:
+        near: the ids next to one; an empty one is passed over.
+    """
+    seen: set[str] = {""}
+    ahead = deque(start)
+    while ahead:
+        each = ahead.popleft()
+        if each not in seen:
+            seen.add(each)
+            yield each
+            ahead.extend(near(each))
 
 
 def components(edges: Mapping[str, tuple[str, ...]]) -> Iterator[list[str]]:

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from helix_tui.core.beads.graph import reached
 from helix_tui.core.beads.query import URGENCY, Query, matching, order_key, parse_query
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
@@ -373,13 +374,8 @@ def _missing_targets(queue: Queue, ids: Iterable[str]) -> dict[str, list[str]]:
 def _tree(queue: Queue, shown: list[str], filtered: bool, folding: Folding, rank: Rank) -> Iterator[ViewRow]:
     beads = queue.beads
     matching = set(shown)
-    visible = set(matching)
-    for bead_id in shown if filtered else ():
-        # ancestors of a match are shown too, for context
-        parent = beads[bead_id].parent
-        while parent in beads and parent not in visible:
-            visible.add(parent)
-            parent = beads[parent].parent
+    # ancestors of a match are shown too, for context
+    visible = set(queue.graph.lineage(*shown)) if filtered else set(matching)
     children: dict[str, list[str]] = {}
     roots: list[str] = []
     for bead_id in beads:
@@ -433,40 +429,24 @@ def _tree(queue: Queue, shown: list[str], filtered: bool, folding: Folding, rank
 
 def _folds(queue: Queue, bead_id: str, children: dict[str, list[str]]) -> bool:
     """Whether a bead folds: it is finished and nothing unfinished is below it."""
-    stack = [bead_id]
-    seen = set()
-    while stack:
-        one = stack.pop()
-        if one in seen:
-            continue
-        seen.add(one)
-        if queue.beads[one].status not in TERMINAL:
-            return False
-        stack.extend(children.get(one, ()))
-    return True
+    below = reached([bead_id], lambda each: children.get(each, ()))
+    return all(queue.beads[each].status in TERMINAL for each in below)
 
 
 def _circled(roots: list[str], children: dict[str, list[str]], visible: set[str]) -> list[str]:
     """Beads not reachable from a root because their parents form a cycle: shown at the top level."""
-    reached: set[str] = set()
-    stack = list(roots)
-    while stack:
-        bead_id = stack.pop()
-        if bead_id not in reached:
-            reached.add(bead_id)
-            stack.extend(children.get(bead_id, ()))
-    found = []
-    for bead_id in sorted(visible - reached):
-        if bead_id in reached:
-            continue
-        found.append(bead_id)
-        stack = [bead_id]
-        while stack:
-            one = stack.pop()
-            if one not in reached:
-                reached.add(one)
-                stack.extend(children.get(one, ()))
-    return found
+    placed: set[str] = set()
+
+    def unplaced(bead_id: str) -> list[str]:
+        return [child for child in children.get(bead_id, ()) if child not in placed]
+
+    placed.update(reached(roots, unplaced))
+    first_ids = []
+    for bead_id in sorted(visible - placed):
+        if bead_id not in placed:
+            first_ids.append(bead_id)
+            placed.update(reached([bead_id], unplaced))
+    return first_ids
 
 
 def _best_ranks(

@@ -203,7 +203,7 @@ class Supersede(Operation, frozen=True, tag="supersede"):
         must_exist(overlay, by)
         if by == bead_id:
             raise OperationRefused("a bead cannot replace itself; name two different beads")
-        if bead_id in _chain(by, lambda other: overlay.value(other, "superseded-by")):
+        if bead_id in chain(by, lambda other: overlay.value(other, "superseded-by")):
             raise OperationRefused(f"{called(by)} is itself superseded by {called(bead_id)}; undo that first")
         writing.update(bead_id, {"superseded-by": by})
         waiting = [
@@ -257,7 +257,7 @@ def _why_not_wait(writing: PlanBuilder, bead_id: str, on: str) -> str:
     path = _path(overlay, on, bead_id)
     if path:
         return f"they would form a dependency cycle: {' → '.join(map(called, (bead_id, *path)))}; remove one of these"
-    if not writing.dialect.waits_on_parents and on in _chain(bead_id, overlay.parent):
+    if not writing.dialect.waits_on_parents and on in chain(bead_id, overlay.parent):
         return f"{called(on)} is above {called(bead_id)} in the tree, and ddx lets no bead wait on one above it"
     return ""
 
@@ -296,7 +296,7 @@ class SetParent(Operation, frozen=True, tag="parent"):
         must_exist(overlay, bead_id)
         if under:
             must_exist(overlay, under)
-            if bead_id in _chain(under, overlay.parent):
+            if bead_id in chain(under, overlay.parent):
                 raise OperationRefused(
                     f"{called(under)} is under {called(bead_id)} already; the tree would have a cycle"
                 )
@@ -491,7 +491,7 @@ class AllowLanding(Operation, frozen=True, tag="allow"):
         release_refused(writing, self.bead_id)
 
 
-def _chain(start: str, above: Callable[[str], Any]) -> list[str]:
+def chain(start: str, above: Callable[[str], Any]) -> list[str]:
     """``start`` and its ancestors; a cycle is followed once."""
     chain = [start]
     while True:

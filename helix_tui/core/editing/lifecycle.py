@@ -21,6 +21,7 @@ from helix_tui.core.editing.fields import (
     ALIASES,
     KEPT_BY_DDX,
     OWN_COMMAND,
+    chain,
     check_labels,
     checked_priority,
     must_exist,
@@ -75,12 +76,8 @@ def _closes(overlay: Overlay, upper: str, dialect: Dialect) -> bool:
 
 def near_cascade(overlay: Overlay, closed: str) -> set[str]:
     """Every bead that any release might close after ``closed``."""
-    near = set(_superseded(overlay, closed))
-    upper = overlay.parent(closed)
-    while upper and upper in overlay and upper not in near and upper != closed:
-        near.add(upper)
-        upper = overlay.parent(upper)
-    return near
+    above = (each for each in chain(closed, overlay.parent) if each in overlay and each != closed)
+    return {*_superseded(overlay, closed), *above}
 
 
 def _superseded(overlay: Overlay, closed: str) -> Iterator[str]:
@@ -477,7 +474,7 @@ class CreateBead(Operation, frozen=True, kw_only=True, tag="create"):
         targets = tuple(dict.fromkeys(self.depends_on))
         for target in targets:
             must_exist(overlay, target, "ddx accepts no dependency on a bead that is not in the tracker")
-            if not writing.dialect.waits_on_parents and _above(writing, self.parent, target):
+            if not writing.dialect.waits_on_parents and target in chain(self.parent, writing.overlay.parent):
                 raise OperationRefused(
                     f"{called(target)} is above the new bead in the tree, and ddx lets no bead wait on one above it"
                 )
@@ -537,13 +534,3 @@ def _extra(writing: PlanBuilder, wanted: CreateBead) -> dict[str, Any]:
             # At creation a rank stays text.
             extra[name] = text if name == "queue-rank" else value
     return extra
-
-
-def _above(writing: PlanBuilder, parent: str, target: str) -> bool:
-    seen: set[str] = set()
-    while parent and parent not in seen:
-        if parent == target:
-            return True
-        seen.add(parent)
-        parent = writing.overlay.parent(parent)
-    return False

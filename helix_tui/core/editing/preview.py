@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.beads.graph import Graph
+from helix_tui.core.beads.graph import Graph, reached
 from helix_tui.core.beads.readiness import Claims, Queue, Standing, pick_order, rule_of
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.editing.steps import CommandStep, Overlay, called
@@ -337,26 +337,16 @@ def _new_cycles(overlay: Overlay) -> set[tuple[str, ...]]:
 
 def _component(overlay: Overlay, bead_id: str) -> tuple[str, ...]:
     """The beads in a cycle with this one, sorted; empty if there is none."""
-    # everything reachable from it, then what of that reaches it
-    waits_for: dict[str, tuple[str, ...]] = {}
-    stack = [bead_id]
-    while stack:
-        here = stack.pop()
-        if here not in waits_for:
-            # as in `Graph.cycles`: closed and cancelled beads wait on nothing
-            waits_for[here] = () if overlay.status(here) in TERMINAL else overlay.depends_on(here)
-            stack.extend(waits_for[here])
+
+    def waits_on(waiter: str) -> tuple[str, ...]:
+        # as in `Graph.cycles`: closed and cancelled beads wait on nothing
+        return () if overlay.status(waiter) in TERMINAL else overlay.depends_on(waiter)
+
     waiting: dict[str, list[str]] = {}
-    for other, ends in waits_for.items():
-        for end in ends:
-            waiting.setdefault(end, []).append(other)
-    back: set[str] = set()
-    stack = [*waiting.get(bead_id, ())]
-    while stack:
-        here = stack.pop()
-        if here not in back:
-            back.add(here)
-            stack.extend(waiting.get(here, ()))
+    for waiter in reached([bead_id], waits_on):
+        for end in waits_on(waiter):
+            waiting.setdefault(end, []).append(waiter)
+    back = set(reached(waiting.get(bead_id, ()), lambda each: waiting.get(each, ())))
     return tuple(sorted(back)) if bead_id in back else ()
 
 

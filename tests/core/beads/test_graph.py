@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.beads.graph import Dangling, Graph
+from helix_tui.core.beads.graph import Dangling, Graph, reached
 from helix_tui.core.beads.record import Bead, Dependency
 from helix_tui.core.beads.views import MAX_LANES, draw, order_rows
 
@@ -135,3 +135,17 @@ def test_every_edge_is_drawn_or_named(edges: Edges) -> None:
         assert len(row.cells) <= MAX_LANES + 1
         if tied:
             assert any(cell in "┤┼╯┴" for cell in row.cells)
+
+
+def test_what_ids_lead_to_is_reached_once_nearest_first() -> None:
+    near = {"a": ("b", "c"), "b": ("d", "a"), "c": ("d", ""), "d": ("c",)}
+    assert list(reached(["a"], lambda each: near.get(each, ()))) == ["a", "b", "c", "d"]
+    assert list(reached(["", "d", "d"], lambda each: near.get(each, ()))) == ["d", "c"]
+
+
+def test_the_lineage_of_a_bead_ends_at_a_cycle_or_at_a_parent_that_does_not_exist() -> None:
+    parents = {"a": "b", "b": "c", "c": "b", "d": "gone"}
+    graph = Graph({bead_id: Bead(id=bead_id, parent=parent) for bead_id, parent in parents.items()})
+    assert list(graph.lineage("a")) == ["a", "b", "c"]
+    assert list(graph.lineage("d", "none", "b")) == ["d", "b", "c"]
+    assert graph.descendants("b") == ("a", "c")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +17,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from helix_tui.core.beads.graph import reached
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.client import Ddx, DdxError
 from helix_tui.core.ddx.dialect import AUGUST, Dialect, DocumentRule
@@ -154,15 +154,11 @@ class Documents(Struct, frozen=True):
 
     def downstream(self, document_id: str) -> tuple[str, ...]:
         """Every document that depends on one, direct ones first, each once."""
-        found: dict[str, None] = {}
-        ahead = deque([document_id])
-        while ahead:
-            document = self.all.get(ahead.popleft())
-            for other in document.dependents if document is not None else ():
-                if other not in found and other != document_id:
-                    found[other] = None
-                    ahead.append(other)
-        return tuple(found)
+
+        def dependents(name: str) -> tuple[str, ...]:
+            return self.all[name].dependents if name in self.all else ()
+
+        return tuple(each for each in reached([document_id], dependents) if each != document_id)
 
     def beads_under(self, beads: Iterable[Bead]) -> Mapping[str, tuple[str, ...]]:
         """Open beads by the id of the document that governs them, in tracker order."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.beads.graph import circles
+from helix_tui.core.beads.graph import circles, reached
 from helix_tui.core.beads.readiness import OPENED_BY_A_PERSON, PROPOSED, Queue
 from helix_tui.core.beads.record import TERMINAL, Bead, hold_reason
 from helix_tui.core.beads.tracker import Archived, Tracker
@@ -532,15 +532,11 @@ def _starving(queue: Queue, archived: Mapping[str, Archived]) -> Iterable[_Found
 
 def _waiting(queue: Queue, bead_id: str) -> int:
     """Number of unfinished beads downstream of a bead."""
-    seen: set[str] = set()
-    stack = [bead_id]
-    while stack:
-        for other in queue.graph.dependents.get(stack.pop(), ()):
-            # a dependency cycle leads back to the bead
-            if other not in seen and other != bead_id and queue.beads[other].status not in TERMINAL:
-                seen.add(other)
-                stack.append(other)
-    return len(seen)
+
+    def unfinished(needed: str) -> Iterator[str]:
+        return (each for each in queue.graph.dependents.get(needed, ()) if queue.beads[each].status not in TERMINAL)
+
+    return sum(each != bead_id for each in reached([bead_id], unfinished))
 
 
 class Snooze(Struct, frozen=True):

@@ -350,16 +350,8 @@ class Curating:
 
 def epic_of(queue: Queue, bead_id: str) -> str:
     """The nearest unfinished epic above a bead, or ""."""
-    # parents may form a cycle
-    seen = {bead_id}
-    upper = queue.beads[bead_id].parent if bead_id in queue.beads else ""
-    while upper and upper in queue.beads and upper not in seen:
-        bead = queue.beads[upper]
-        if looks_like_epic(bead) and bead.status not in TERMINAL:
-            return upper
-        seen.add(upper)
-        upper = bead.parent
-    return ""
+    above = (queue.beads[each] for each in queue.graph.lineage(bead_id) if each != bead_id)
+    return next((bead.id for bead in above if looks_like_epic(bead) and bead.status not in TERMINAL), "")
 
 
 def inject(work: LoopWork, operation: operations.Operation, kind: str, trigger: injection.Trigger) -> str:

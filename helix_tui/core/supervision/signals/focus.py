@@ -23,6 +23,7 @@ from functools import lru_cache
 
 from msgspec import Struct, field
 
+from helix_tui.core.beads.graph import reached
 from helix_tui.core.beads.readiness import Queue, Rule, looks_like_epic
 from helix_tui.core.beads.record import FOCUS_MARK, FOCUS_ON, TERMINAL, Bead
 from helix_tui.core.editing.eligibility_hold import hold, release
@@ -180,15 +181,8 @@ def plan_upkeep(writing: PlanBuilder) -> None:
 
 
 def descendants(overlay: Overlay, epic: str) -> set[str]:
-    """All descendants of a bead; a cycle of parents is followed once."""
-    found: set[str] = set()
-    stack = [epic]
-    while stack:
-        for child in overlay.children(stack.pop()):
-            if child not in found and child != epic:
-                found.add(child)
-                stack.append(child)
-    return found
+    """All descendants of a bead after the changes."""
+    return set(reached([epic], overlay.children)) - {epic}
 
 
 def needed(overlay: Overlay, epic: str, below: set[str]) -> set[str]:
@@ -197,16 +191,15 @@ def needed(overlay: Overlay, epic: str, below: set[str]) -> set[str]:
     An epic that is a prerequisite closes with its children, so they are needed too; so is the bead that supersedes a
     needed one, as closing it closes the other.
     """
-    seen = {bead_id for bead_id in below if overlay.status(bead_id) not in TERMINAL}
-    stack = list(seen)
-    while stack:
-        bead_id = stack.pop()
-        near = [*overlay.depends_on(bead_id), *overlay.children(bead_id), overlay.bead(bead_id).superseded_by.strip()]
-        for other in near:
-            if other and other in overlay and other not in seen and overlay.status(other) not in TERMINAL:
-                seen.add(other)
-                stack.append(other)
-    return {epic, *below, *seen}
+
+    def unfinished(ids: Iterable[str]) -> list[str]:
+        return [bead_id for bead_id in ids if bead_id in overlay and overlay.status(bead_id) not in TERMINAL]
+
+    def near(bead_id: str) -> list[str]:
+        replacement = overlay.bead(bead_id).superseded_by.strip()
+        return unfinished((*overlay.depends_on(bead_id), *overlay.children(bead_id), replacement))
+
+    return {epic, *below, *reached(unfinished(below), near)}
 
 
 def _near_focus(overlay: Overlay) -> Iterator[str]:
@@ -301,7 +294,7 @@ def named_beads(queue: Queue, scope: Scope) -> tuple[str, ...] | None:
     if scope is None:
         return None
     if scope in queue.beads:
-        below = under(queue, scope)
+        below = {scope, *queue.graph.descendants(scope)}
         return tuple(bead_id for bead_id in queue.beads if bead_id in below)
     label = scope.removeprefix(_LABEL)
     named = tuple(
@@ -322,17 +315,6 @@ def names_of(queue: Queue) -> tuple[str, ...]:
     """All scope names in this queue: ids, labels, areas without prefix, specifications."""
     words = (word for bead in queue.beads.values() for word in (bead.id, *bead.labels, bead.spec_id))
     return tuple(dict.fromkeys(word.removeprefix("area:") for word in words if word))
-
-
-def under(queue: Queue, bead_id: str) -> set[str]:
-    """A bead and its descendants; a cycle of parents is followed once."""
-    found, stack = {bead_id}, [bead_id]
-    while stack:
-        for child in queue.graph.children.get(stack.pop(), ()):
-            if child not in found:
-                found.add(child)
-                stack.append(child)
-    return found
 
 
 def is_finished_epic(queue: Queue, bead: Bead) -> bool:

@@ -80,18 +80,9 @@ def type_for(spec_id: str) -> str:
 
 def spec_of(queue: Queue, bead: Bead | None, *above: str) -> str:
     """The document that governs a bead: its own, else an ancestor's; else ""."""
-    seen: set[str] = set()
-    upper = [bead.id] if bead is not None else []
-    upper += [each for each in above if each]
-    while upper:
-        found = queue.beads.get(name := upper.pop(0))
-        if found is None or name in seen:
-            continue
-        if found.spec_id:
-            return found.spec_id
-        seen.add(name)
-        upper.append(found.parent)
-    return ""
+    own = [bead.id] if bead is not None else []
+    specs = (queue.beads[each].spec_id for each in queue.graph.lineage(*own, *above))
+    return next(filter(None, specs), "")
 
 
 def review_bead(queue: Queue, trigger: Trigger, *, scope: str, epic: str = "", reviewer: str = "") -> CreateBead:
