@@ -325,7 +325,7 @@ def test_what_a_write_does_to_other_rows_is_recorded_and_remains(old_rows: Any) 
     assert any(added_words in note for note in foretold.notes)
     entry = curator.run([op.SetPriority("a", 1)]).entry
     assert entry is not None
-    assert _rewrites(entry.rewritten) == {**added, ("priority", "3", 0): {"old"}}
+    assert _rewrites(entry.rewritten) == added | {("priority", "3", 0): {"old"}}
     assert any(added_words in trace for trace in entry.traces)
     assert any("priority 0 instead of “3” on old: ddx rewrites it" in trace for trace in entry.traces)
     # the undo restores the change and names what remains; its own write finds nothing to rewrite
