@@ -324,6 +324,20 @@ def test_a_refused_attempt_waits_until_a_person_gives_its_parked_bead_back(
     assert [need.kind for need in needs] == ["refused"] * waits
 
 
+def test_a_bead_that_ddx_parked_for_its_refused_change_is_listed_for_that_change() -> None:
+    kept = _tried("a", 2, "repair-cycle-exhausted", result_rev="c" * 40, preserve_ref="refs/ddx/iterations/a/1")
+    row = {"id": "a", "title": "t", "status": "proposed", "needs-human-reason": "both_failed", "schema_version": 1}
+    tracker = parse_rows(json.dumps(row).encode())
+    queue, book = classify(tracker.beads, now=NOW, era="head"), AttemptBook([kept])
+    (need,) = needs_of(queue, (), tracker, attempts=book, lands_kept=True)
+    assert (need.kind, need.kept_rev) == ("refused", kept.result_rev)
+    assert "the next worker may land it" not in need.reason, "nobody picks it before it is opened"
+    assert [each.label for each in actions_of(need, senseless(need, kept))] == ["drop", "land"]
+    tracker = parse_rows(json.dumps(row | {DROPPED: kept.attempt_id}).encode())
+    dropped = classify(tracker.beads, now=NOW, era="head")
+    assert [each.kind for each in needs_of(dropped, (), tracker, attempts=book)] == ["proposed"]
+
+
 @pytest.mark.parametrize(
     ("below", "first"),
     [

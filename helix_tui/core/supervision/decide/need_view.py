@@ -449,11 +449,14 @@ _NO_CONFLICT: frozenset[ActionId] = frozenset({"resolve"})
 
 
 def senseless(need: Need, attempt: Attempt | None) -> frozenset[ActionId]:
-    """Actions that make no sense for an attempt: landing without a kept change, resolving without a conflict."""
+    """Actions that make no sense for an attempt: landing without a kept change, resolving without a conflict, executing
+    a bead that waits to be opened.
+    """
+    parked: frozenset[ActionId] = frozenset({"retry", "hold"}) if need.parked else frozenset()
     if attempt is None or not attempt.preserved or not kept_ref(attempt):
-        return LANDING | {"reject"} if need.kind in ASK_OF_ATTEMPT else LANDING
+        return parked | LANDING | ({"reject"} if need.kind in ASK_OF_ATTEMPT else set())
     conflicts = status_of(attempt.status).about == "conflict" if need.conflicts is None else need.conflicts
-    return frozenset() if conflicts else _NO_CONFLICT
+    return parked if conflicts else parked | _NO_CONFLICT
 
 
 Without = Callable[[Need], Collection[ActionId]]

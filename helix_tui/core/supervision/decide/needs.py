@@ -105,6 +105,8 @@ class Need(Struct, frozen=True):
     """Changes with the underlying facts, but not with age."""
     refused: bool = False
     """Whether a review refused the change of its attempt."""
+    parked: bool = False
+    """Whether its bead is executed only once a person has opened it."""
     conflicts: bool | None = None
     """Whether the change of its attempt conflicts with the branch; None if not known."""
 
@@ -188,9 +190,11 @@ def needs_of(
     # an orphaned claim says the same about its worker, with the claim's age
     found = [need for need in _run_needs(queue, tuple(runs)) if need[1] not in left or need[0] != "dead_run"]
     found = [(kind, bead_id, dying.get(bead_id, why)) for kind, bead_id, why in found]
-    found += [*_parked(queue, attempts), *_cycles(queue), *_starving(queue, archived)]
+    unlanded = tuple(_unlanded(queue, attempts, lands=lands_kept))
+    refused = {bead_id for kind, bead_id, _ in unlanded if kind == "refused"}
+    found += [*_parked(queue, attempts, refused), *_cycles(queue), *_starving(queue, archived)]
     found += [("orphaned_claim", bead_id, orphan.reason) for bead_id, orphan in left.items()]
-    found += [*_drifted(drift), *escalated(queue), *_unlanded(queue, attempts, lands=lands_kept)]
+    found += [*_drifted(drift), *escalated(queue), *unlanded]
     if unminded:
         count = counted(len(unminded), "bead")
         found.append(("focus", epic, f"the focus is out of date on {count}"))
@@ -310,6 +314,7 @@ def _completed(
         need,
         reason=f"{', '.join(against)}{':' if refused else ';'} {need.reason}" if against else need.reason,
         refused=refused,
+        parked=bead is not None and queue.state(bead.id) in OPENED_BY_A_PERSON,
         conflicts=None if merge is None else bool(merge.conflicts),
         since=since,
         attempt_id=about,
@@ -404,7 +409,8 @@ def _unlanded(queue: Queue, attempts: AttemptBook, *, lands: bool) -> Iterable[_
         if latest.faulted and state == "not_eligible":
             continue
         if not decided_by_a_person(bead, latest) and not governs_alignment(bead):
-            yield _kept_kind(latest), bead_id, _where_kept(latest, bead, lands=lands)
+            lands_next = lands and state not in OPENED_BY_A_PERSON
+            yield _kept_kind(latest), bead_id, _where_kept(latest, bead, lands=lands_next)
 
 
 def _kept_kind(attempt: Attempt) -> str:
@@ -485,9 +491,11 @@ def _drifted(drift: Iterable[Drift]) -> Iterable[_Found]:
         yield "drift", bead_id, "; ".join(map(str, differing))
 
 
-def _parked(queue: Queue, attempts: AttemptBook) -> Iterable[_Found]:
+def _parked(queue: Queue, attempts: AttemptBook, refused: Collection[str]) -> Iterable[_Found]:
     for bead_id, bead in queue.beads.items():
         state = queue.state(bead_id)
+        if state == "proposed" and bead_id in refused:
+            continue  # ddx parked it for its refused change, which waits for a decision first
         if state in (*OPENED_BY_A_PERSON, "unknown_status"):
             why = queue.standing(bead_id).reasons[0].detail
             why = "no worker picks it until it is accepted" if why == PROPOSED else why
