@@ -27,7 +27,7 @@ from textual.drivers._writer_thread import WriterThread
 from textual.drivers.linux_driver import LinuxDriver
 
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground.process_tree import Process, start
+from helix_tui.core.ground.processes.start import Process, start
 
 LEAVE = (signal.SIGTERM, signal.SIGHUP)
 """Signals on which the console quits as by a key; a second one of the same kind ends it at once."""

@@ -83,7 +83,7 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     for name, value in _GIT.items():
         monkeypatch.setenv(name, value)
     allow_programs()  # a console that left in this process has ended them
-    person.forget_notes()
+    person._notes.clear()
     monkeypatch.setattr(person, "attended", False)
 
 

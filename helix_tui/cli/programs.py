@@ -16,7 +16,7 @@ from types import FrameType
 
 from helix_tui.cli.call import CliError
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground.process_tree import PIPE, Process, TimeoutExpired, start
+from helix_tui.core.ground.processes.start import PIPE, Process, TimeoutExpired, start
 from helix_tui.core.ground.programs import program, python_argv
 from helix_tui.core.ground.text import clean_block
 

@@ -36,7 +36,7 @@ from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import embedded_tracker
 from helix_tui.core.editing.execute.trust import allow, not_allowed
 from helix_tui.core.embedding.minilm import load_encoder
-from helix_tui.core.ground.process_tree import TimeoutExpired
+from helix_tui.core.ground.processes.start import TimeoutExpired
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.text import clean_line, counted, fit
 from helix_tui.core.ground.time import NS, now_ns

@@ -8,13 +8,14 @@ never waited for.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import io
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 StrPath = str | os.PathLike[str]
@@ -154,7 +155,7 @@ def open_folder(path: str, links: int = 0) -> OpenFolder:
         path, _, name = path.rpartition("/")
         steps.append(name)
     if folder is None:
-        real = real_root(root)
+        real = _real_root(root)
         folder = _remember(root, OpenFolder(os.open(real, FOLDER_FLAGS | os.O_NOFOLLOW), real))
     for name in reversed(steps):
         path = f"{path}/{name}"
@@ -183,7 +184,7 @@ def _remember(path: str, folder: OpenFolder) -> OpenFolder:
     return folder
 
 
-def real_root(root: str) -> str:
+def _real_root(root: str) -> str:
     return _roots.get(root) or os.path.realpath(root)
 
 
@@ -269,26 +270,6 @@ def status_of(path: StrPath) -> os.stat_result | None:
         return None
 
 
-def stamps_in(folder: StrPath, names: Iterable[str]) -> tuple[Stamp | None, ...]:
-    """The stamps of some files in one folder, which is opened once."""
-    try:
-        opened = open_folder(absolute(folder))
-    except (OSError, ValueError):
-        return ()
-    return tuple(_stamp_in(opened, name) for name in names)
-
-
-def _stamp_in(folder: OpenFolder, name: str) -> Stamp | None:
-    if "/" not in name:
-        try:
-            status = os.stat(name, dir_fd=folder.number, follow_symlinks=False)
-        except OSError:
-            return None
-        if stat.S_ISREG(status.st_mode):
-            return status.st_mtime_ns, status.st_size, status.st_ino
-    return stamp_of(f"{folder.path}/{name}")
-
-
 def is_folder(path: StrPath) -> bool:
     """Whether a path leads to a folder."""
     status = status_of(path)
@@ -321,19 +302,11 @@ def settled(stamp: Stamp | None) -> bool:
 def read_bytes(path: StrPath, limit: int = MAX_DOCUMENT) -> bytes | None:
     """The first ``limit`` bytes of a regular file, or None if it cannot be read."""
     try:
-        descriptor = _open(path)
+        with open_file(path) as file:
+            # as large as the file: a reader makes room for all that it is told to read
+            return file.read(min(limit, os.fstat(file.fileno()).st_size))
     except (OSError, ValueError):
         return None
-    parts: list[bytes] = []
-    try:
-        while limit > 0 and (part := os.read(descriptor, min(limit, 1 << 16))):
-            parts.append(part)
-            limit -= len(part)
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
-    return b"".join(parts)
 
 
 def text_of(path: StrPath, limit: int = SMALL_FILE) -> str:
@@ -341,27 +314,33 @@ def text_of(path: StrPath, limit: int = SMALL_FILE) -> str:
     return (read_bytes(path, limit) or b"").decode("utf-8", "replace")
 
 
-def read_end(path: StrPath, limit: int) -> str:
-    """The last ``limit`` bytes of a text file, starting at a line break; "" if there is no file."""
+def read_last(path: StrPath, limit: int) -> bytes:
+    """The last ``limit`` bytes of a file, starting at a line break; b"" if it cannot be read."""
     try:
         with open_file(path) as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - limit))
-            text = file.read(limit).decode("utf-8", "replace")
+            data = file.read(limit)
     except (OSError, ValueError):
-        return ""
-    return text if size <= limit else text.partition("\n")[2]
+        return b""
+    return data if size <= limit else data.partition(b"\n")[2]
 
 
-def being_written(path: StrPath) -> bool:
-    """Whether a program still has this file open that was given it, locked, as its output."""
+def read_end(path: StrPath, limit: int) -> str:
+    """The same of a text file."""
+    return read_last(path, limit).decode("utf-8", "replace")
+
+
+def is_locked(path: StrPath) -> bool | None:
+    """Whether a process holds a lock on this file, as one does that has it as its output; None without a file."""
     try:
+        # shared, so that two that ask at once do not take each other for the holder
         with open_file(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except (OSError, ValueError):
-        return False
+        return None
     return False
 
 
@@ -444,3 +423,55 @@ class Folder:
     def _now(self) -> tuple[int, int] | None:
         status = status_of(self.path)
         return None if status is None else (status.st_mtime_ns, status.st_ino)
+
+
+# --- writing (see `writes`) ------------------------------------------------------------------------------------
+
+
+def writable(path: StrPath) -> tuple[OpenFolder, str]:
+    """The folder of a file that is to be written, reached without a link, and the file's name in it.
+
+    Raises:
+        OSError: there is no such folder, or a link is on the way.
+    """
+    text = absolute(path)
+    folder, name = open_folder(os.path.dirname(text)), os.path.basename(text)
+    root = root_of(text)
+    if root is not None and folder.path != _real_root(root) + os.path.dirname(text)[len(root) :]:
+        raise RefusedFileError(text, "a link on the way to it, and what is written follows none")
+    return folder, name
+
+
+def put(path: StrPath, data: bytes, mode: int) -> None:
+    """Replace a file atomically: a reader sees the old or the new content, never half of it.
+
+    Raises:
+        OSError: there is no such folder, it cannot be written, or a link is on the way.
+    """
+    folder, name = writable(path)
+    draft = f".{name[:200]}.{os.urandom(6).hex()}"
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder.number)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(descriptor, mode)
+            # without it a power cut may leave the new name on an empty file
+            os.fsync(descriptor)
+        os.replace(draft, name, src_dir_fd=folder.number, dst_dir_fd=folder.number)
+    except BaseException:  # on ctrl+c too, leave no half-written file behind; the exception is raised again
+        with contextlib.suppress(OSError):
+            os.unlink(draft, dir_fd=folder.number)
+        raise
+
+
+@contextlib.contextmanager
+def locked_folder(folder: StrPath) -> Iterator[None]:
+    """Lock a folder against other processes of the console, without creating a lock file."""
+    opened = open_folder(absolute(folder))
+    descriptor = os.open(".", FOLDER_FLAGS, dir_fd=opened.number)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import os
 import stat
-import struct
+from functools import lru_cache
 from pathlib import Path
 
 from helix_tui.core.ground import person
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import Stamp, names_in, read_bytes, stamp_of
+from helix_tui.core.ground.git_words import reading_argv, reading_environment
 from helix_tui.core.ground.text import clean_line
 
 _MAX_INDEX = 512 << 20
-_OBJECT_ID_BYTES = (20, 32)
-
-_tracked: dict[Path, tuple[list[Stamp | None], list[str]]] = {}
-"""A git folder -> the stamps of its indexes, and the paths in them that may be in folders of ours."""
+_PATIENCE_S = 10.0
 
 _refused: dict[Path, NotUsed] = {}
 """A path at which nothing can be -> why it takes the place of a folder."""
@@ -75,71 +73,28 @@ def why_unused(root: Path, name: str, git_dir: Path | None) -> NotUsed | None:
 
 
 def is_tracked(root: Path, name: str, git_dir: Path) -> bool:
-    """Whether git's index has anything of one of our folders but prompts, which are text for agents.
-
-    The index is read without running git (docs/decisions/0021).
-    """
-    top = next((folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), root)
-    inner = f"/{(root / name).relative_to(top)}".lower()
-    return any(
-        path == inner or (path.startswith(f"{inner}/") and not path.startswith(f"{inner}/prompts/"))
-        for path in _paths_of_ours(git_dir)
-    )
-
-
-def _paths_of_ours(git_dir: Path) -> list[str]:
-    """The paths in git's index that may be in folders of ours, below ``/`` and in lower case."""
+    """Whether git's index has anything of one of our folders but prompts, which are text for agents."""
     # a split index keeps most paths in other files
-    indexes = [git_dir / name for name in names_in(git_dir) if name == "index" or name.startswith("sharedindex.")]
-    stamps = [stamp_of(path) for path in indexes]
-    if git_dir not in _tracked or _tracked[git_dir][0] != stamps:
-        _tracked[git_dir] = stamps, [path for index in indexes for path in _listed(index)]
-    return _tracked[git_dir][1]
+    indexes = [git_dir / file for file in names_in(git_dir) if file == "index" or file.startswith("sharedindex.")]
+    return _is_in_index(root, name, tuple((path, stamp_of(path)) for path in indexes))
 
 
-def _listed(index: Path) -> list[str]:
-    """The same of one file; a damaged one lists nothing, and git itself does not read it."""
-    data = read_bytes(index, _MAX_INDEX) or b""
+@lru_cache(maxsize=64)
+def _is_in_index(root: Path, name: str, indexes: tuple[tuple[Path, Stamp | None], ...]) -> bool:
+    """The answer for one state of the index; git is asked only where the bytes of a file may name the folder."""
+    contents = [(read_bytes(path, _MAX_INDEX) or b"").lower() for path, _ in indexes]
     # version 4 leaves out what a path shares with the one before it; the others have every path in full
-    if data[7:8] != b"\4" and b".helix" not in data.lower():
-        return []
-    for id_bytes in _OBJECT_ID_BYTES:
-        try:
-            paths = _index_paths(data, id_bytes)
-        except (ValueError, IndexError, struct.error):
-            continue
-        return [text for path in paths if "/.helix" in (text := f"/{os.fsdecode(path).lower()}")]
-    return []
+    if not any(b".helix" in content or content[7:8] == b"\4" for content in contents):
+        return False
+    from helix_tui.core.ground.processes.start import PIPE, TimeoutExpired, start  # most repositories need none
 
-
-def _index_paths(data: bytes, id_bytes: int) -> list[bytes]:
-    """All paths of an index (gitformat-index(5)).
-
-    Raises:
-        ValueError, IndexError, struct.error: damaged, or its object ids have another length.
-    """
-    version, count = struct.unpack_from(">II", data, 4)
-    begin, paths = 12, [b""]
-    for _ in range(count):
-        (flags,) = struct.unpack_from(">H", data, begin + 40 + id_bytes)
-        at = begin + 42 + id_bytes + (2 if flags & 0x4000 else 0)
-        dropped = len(paths[-1])
-        if version == 4:
-            dropped, at = _offset(data, at)
-        end = data.index(0, at)
-        path = paths[-1][: len(paths[-1]) - dropped] + data[at:end]
-        if flags & 0xFFF != min(len(path), 0xFFF):
-            raise ValueError("not the length of the path")
-        paths.append(path)
-        # entries of the other versions are padded to 8 bytes, with at least one NUL
-        begin = end + 1 if version == 4 else end + 8 - (end - begin) % 8
-    return paths
-
-
-def _offset(data: bytes, at: int) -> tuple[int, int]:
-    """A number in git's offset encoding, and where it ends."""
-    value = data[at] & 127
-    while data[at] & 128:
-        at += 1
-        value = ((value + 1) << 7) | (data[at] & 127)
-    return value, at + 1
+    words = reading_argv(root, "ls-files", "-z", "--", f":(icase){name}", f":(icase,exclude){name}/prompts/*")
+    try:
+        with start(words, env=reading_environment(root), stdout=PIPE) as git:
+            try:
+                return bool(git.communicate(timeout=_PATIENCE_S)[0])
+            except TimeoutExpired:
+                git.kill()
+                return True
+    except OSError:
+        return False

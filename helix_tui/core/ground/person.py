@@ -6,9 +6,8 @@ ledger that cannot be read allows nothing.
 
 from __future__ import annotations
 
-import fcntl
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
@@ -17,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import FOLDER_FLAGS, open_file
+from helix_tui.core.ground.files import locked_folder, open_file, put
 
 LEDGER = "trust.json"
 
@@ -41,17 +40,11 @@ class Allowed(Struct, frozen=True):
     """What identifies the subject: a digest of its content, or a file's number; "" where its name suffices."""
 
 
-class Ledger(Struct, frozen=True):
-    """All entries, oldest first, and why the file could not be read, if it could not."""
-
-    allowed: tuple[Allowed, ...] = ()
-    problem: str = ""
-
-
 attended = False
 """Whether a person watches this process at a terminal: only then may what looks like theirs be entered as theirs."""
 
 _notes: dict[str, None] = {}
+"""The lines for the person so far."""
 
 
 def note(line: str) -> None:
@@ -62,11 +55,6 @@ def note(line: str) -> None:
 def notes() -> tuple[str, ...]:
     """The lines so far, oldest first."""
     return tuple(_notes)
-
-
-def forget_notes() -> None:
-    """Begin anew, as in another process."""
-    _notes.clear()
 
 
 class LedgerUnreadable(HelixError):
@@ -85,92 +73,67 @@ def state_folder(env: Mapping[str, str] | None = None) -> Path:
     return Path(base, "helix-tui")
 
 
-def load() -> Ledger:
-    """The ledger as it is now; one that is missing, or that cannot be read, allows nothing."""
+def load() -> list[Allowed]:
+    """All entries as they are now, oldest first; a ledger that is missing, or that cannot be read, allows nothing."""
+    try:
+        return _read()
+    except LedgerUnreadable as error:
+        note(error.message)
+        return []
+
+
+def _read() -> list[Allowed]:
     path = state_folder() / LEDGER
     try:
         with open_file(path) as file:
             status = os.fstat(file.fileno())
             if status.st_uid != os.geteuid() or status.st_mode & 0o022:
                 raise ValueError("it is not a file that only you can write")
-            allowed = _decoder.decode(file.read(_MAX_BYTES))
+            return _decoder.decode(file.read(_MAX_BYTES))
     except FileNotFoundError:
-        return Ledger()
+        return []
     except (OSError, ValueError) as error:
-        problem = f"{path} is not used, so nothing is allowed: {error}"
-        note(problem)
-        return Ledger(problem=problem)
-    return Ledger(allowed)
+        raise LedgerUnreadable(f"{path} is not used, so nothing is allowed: {error}") from None
 
 
 def allows(entry: Allowed) -> bool:
     """Whether exactly this is allowed."""
-    if entry in load().allowed:
+    if entry in load():
         return True
     # another process may be entering it just now
-    with suppress(OSError), _locked(state_folder()):
-        return entry in load().allowed
+    with suppress(OSError), locked_folder(state_folder()):
+        return entry in load()
     return False
 
 
-def allow(*entries: Allowed) -> None:
-    """Allow these; each takes the place of an older entry for the same subject.
+@contextmanager
+def changed_ledger() -> Iterator[list[Allowed]]:
+    """All entries, to be changed in the block: no other process can ask meanwhile.
 
     Raises:
         LedgerUnreadable: the ledger exists and cannot be read.
         OSError: it cannot be written.
     """
-    _change(lambda entry: True, lambda: entries)
-
-
-def allow_new(make: Callable[[], Allowed | None]) -> None:
-    """Make something, and allow it before any other process can ask.
-
-    Raises:
-        LedgerUnreadable: the ledger exists and cannot be read.
-        OSError: it cannot be made, or the ledger cannot be written.
-    """
-    _change(lambda entry: True, lambda: filter(None, [make()]))
-
-
-def revoke(repository: str, *kinds: Kind) -> None:
-    """Forget what was allowed of a repository: these kinds, or everything.
-
-    Raises:
-        LedgerUnreadable: the ledger exists and cannot be read.
-        OSError: it cannot be written.
-    """
-    _change(lambda entry: entry.repository != repository or bool(kinds and entry.kind not in kinds), tuple)
-
-
-def _change(stays: Callable[[Allowed], bool], make: Callable[[], Iterable[Allowed]]) -> None:
     folder = state_folder()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _locked(folder):
-        ledger = load()
-        if ledger.problem:
-            raise LedgerUnreadable(ledger.problem)
+    with locked_folder(folder):
+        allowed = _read()
+        yield allowed
         # the newest entry for a subject takes the place of the older
-        entries = {(entry.kind, entry.repository, entry.subject): entry for entry in filter(stays, ledger.allowed)}
-        entries |= {(entry.kind, entry.repository, entry.subject): entry for entry in make()}
-        fresh = folder / f".{LEDGER}"
-        # under the lock only one process has this name; what a killed one left is written over
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode([*entries.values()][-_MAX_ENTRIES:])))
-            file.flush()
-            os.fsync(descriptor)
-        os.replace(fresh, folder / LEDGER)
+        entries = {(entry.kind, entry.repository, entry.subject): entry for entry in allowed}
+        put(folder / LEDGER, msgspec.json.format(msgspec.json.encode([*entries.values()][-_MAX_ENTRIES:])), 0o600)
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder, FOLDER_FLAGS)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+def allow(*entries: Allowed) -> None:
+    """Allow these; each takes the place of an older entry for the same subject (see `changed_ledger`)."""
+    with changed_ledger() as allowed:
+        allowed += entries
 
 
-_decoder = msgspec.json.Decoder(tuple[Allowed, ...])
+def revoke(repository: str) -> None:
+    """Forget everything that was allowed of a repository (see `changed_ledger`)."""
+    with changed_ledger() as allowed:
+        allowed[:] = [entry for entry in allowed if entry.repository != repository]
+
+
+_decoder = msgspec.json.Decoder(list[Allowed])

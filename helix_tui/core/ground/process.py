@@ -1,4 +1,4 @@
-"""Run one program to its end: no terminal, a time limit and an output limit. `process_tree` starts it.
+"""Run one program to its end: no terminal, a time limit and an output limit. `processes.start` starts it.
 
 It gets its own session, so that ``ctrl+c`` in the console does not reach it and its descendants are known: the whole
 session is ended at the time limit or when the program ends. `processes.family`, which does that, is imported when it
@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground.files import open_file
-from helix_tui.core.ground.process_tree import PIPE, Process, TimeoutExpired, start
+from helix_tui.core.ground.files import read_last
+from helix_tui.core.ground.processes.start import PIPE, Process, TimeoutExpired, start
 from helix_tui.core.ground.writes import open_own
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def run_to_files(
     flags = os.O_WRONLY | os.O_TRUNC
     with open(open_own(out, flags), "wb") as to_out, open(open_own(err, flags), "wb") as to_err:
         with contextlib.suppress(OSError):
-            fcntl.flock(to_out, fcntl.LOCK_EX | fcntl.LOCK_NB)  # inherited by the program, for `project.being_written`
+            fcntl.flock(to_out, fcntl.LOCK_EX | fcntl.LOCK_NB)  # inherited by the program, for `files.is_locked`
         process = start(words, cwd=cwd, env=env, stdout=to_out, stderr=to_err)
     seen: set[Member] = set()
 
@@ -250,8 +250,8 @@ def run_to_files(
         Finished(
             words,
             process.returncode,
-            _ending(out, cap),
-            _ending(err, cap),
+            read_last(out, cap),
+            read_last(err, cap),
             time.monotonic() - begun,
             truncated=full,
             timed_out=timed_out,
@@ -291,18 +291,6 @@ def _watch_files(
             interrupted = True
             deadline = min(deadline, time.monotonic() + grace)
             _signal_group(process, signal.SIGINT)
-
-
-def _ending(path: Path, cap: int) -> bytes:
-    """The last bytes of a file, starting at a line break if the beginning is left out."""
-    try:
-        with open_file(path) as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - cap))
-            data = file.read(cap)
-            return data if size <= cap else data.partition(b"\n")[2]
-    except OSError:
-        return b""
 
 
 class _Stream:

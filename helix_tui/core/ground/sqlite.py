@@ -119,18 +119,15 @@ def _admitted(path: Path, *, create: bool) -> tuple[int, int] | None:
     if proved is None and create:
         if beside:
             raise _not_used(path, f"its {beside[0]} is there without it", f"Remove {path.name}{beside[0]}.")
-        with suppress(FileExistsError):  # another process made it just now
-            person.allow_new(lambda: _created(path))
+        # entered before any other process can see it, which may have made it just now
+        with suppress(FileExistsError), person.changed_ledger() as allowed:
+            os.close(open_own(path, os.O_RDWR | os.O_EXCL))
+            allowed += filter(None, [record_of(path)])
         proved = _proved(path)
     record = None if proved is None else record_of(path)
     if record is not None and not person.allows(record):
         _adopt(path, record, has_journal="-journal" in beside)
     return proved
-
-
-def _created(path: Path) -> Allowed | None:
-    os.close(open_own(path, os.O_RDWR | os.O_EXCL))
-    return record_of(path)
 
 
 def _adopt(path: Path, record: Allowed, *, has_journal: bool) -> None:

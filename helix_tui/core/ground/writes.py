@@ -13,14 +13,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 from helix_tui.core.ground.files import (
-    FOLDER_FLAGS,
     NAMES,
     SMALL_FILE,
     OpenFolder,
@@ -28,12 +25,14 @@ from helix_tui.core.ground.files import (
     StrPath,
     absolute,
     add_root,
+    locked_folder,
     names_in,
     open_file,
     open_folder,
-    real_root,
+    put,
     root_of,
     status_of,
+    writable,
 )
 from helix_tui.core.ground.own_folders import require_used
 from helix_tui.core.ground.work_tree import common_dir_above
@@ -47,20 +46,6 @@ DATABASE = ("", "-wal", "-shm", "-journal")
 """Endings of the files that SQLite opens for one database."""
 
 
-def _writable(path: StrPath) -> tuple[OpenFolder, str]:
-    """The folder of a file that is to be written, reached without a link, and the file's name in it.
-
-    Raises:
-        OSError: there is no such folder, or a link is on the way.
-    """
-    text = absolute(path)
-    folder, name = open_folder(os.path.dirname(text)), os.path.basename(text)
-    root = root_of(text)
-    if root is not None and folder.path != real_root(root) + os.path.dirname(text)[len(root) :]:
-        raise RefusedFileError(text, "a link on the way to it, and what is written follows none")
-    return folder, name
-
-
 def prove(path: StrPath, *, endings: tuple[str, ...] = ("",)) -> None:
     """Check that a file may be written in place: absent, or regular, with one name, of this user or its folder's owner.
 
@@ -71,7 +56,7 @@ def prove(path: StrPath, *, endings: tuple[str, ...] = ("",)) -> None:
         RefusedFileError: one of them is something else, or a link is on the way.
         OSError: there is no such folder.
     """
-    folder, name = _writable(path)
+    folder, name = writable(path)
     for ending in endings:
         with contextlib.suppress(FileNotFoundError):
             status = os.stat(name + ending, dir_fd=folder.number, follow_symlinks=False)
@@ -98,7 +83,7 @@ def open_own(path: StrPath, flags: int) -> int:
         OSError: it cannot be opened.
     """
     make_folder(Path(path).parent)
-    folder, name = _writable(path)
+    folder, name = writable(path)
     flags |= os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
         # emptied only when it is proved
@@ -140,26 +125,7 @@ def replace_file(path: StrPath, data: bytes, mode: int = 0o600) -> None:
         OSError: it cannot be written, or a link is on the way.
     """
     make_folder(Path(path).parent)
-    _put(path, data, mode)
-
-
-def _put(path: StrPath, data: bytes, mode: int) -> None:
-    """Replace a file atomically: a reader sees the old or the new content, never half of it."""
-    folder, name = _writable(path)
-    draft = f".{name[:200]}.{os.urandom(6).hex()}"
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder.number)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fchmod(descriptor, mode)
-            # without it a power cut may leave the new name on an empty file
-            os.fsync(descriptor)
-        os.replace(draft, name, src_dir_fd=folder.number, dst_dir_fd=folder.number)
-    except BaseException:  # on ctrl+c too, leave no half-written file behind; the exception is raised again
-        with contextlib.suppress(OSError):
-            os.unlink(draft, dir_fd=folder.number)
-        raise
+    put(path, data, mode)
 
 
 def rename(path: StrPath, name: str) -> None:
@@ -168,7 +134,7 @@ def rename(path: StrPath, name: str) -> None:
     Raises:
         OSError: it cannot be renamed, or a link is on the way.
     """
-    folder, old = _writable(path)
+    folder, old = writable(path)
     os.replace(old, name, src_dir_fd=folder.number, dst_dir_fd=folder.number)
 
 
@@ -179,7 +145,7 @@ def remove(path: StrPath) -> None:
         OSError: it cannot be removed, or a link is on the way.
     """
     with contextlib.suppress(FileNotFoundError):
-        folder, name = _writable(path)
+        folder, name = writable(path)
         os.unlink(name, dir_fd=folder.number)
 
 
@@ -191,18 +157,6 @@ def sync_folder(folder: StrPath) -> None:
     """
     opened = open_folder(absolute(folder))
     os.fsync(opened.number)
-
-
-@contextlib.contextmanager
-def locked_folder(folder: StrPath) -> Iterator[None]:
-    """Lock a folder against other processes of the console, without creating a lock file."""
-    opened = open_folder(absolute(folder))
-    descriptor = os.open(".", FOLDER_FLAGS, dir_fd=opened.number)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 # --- our own folders ----------------------------------------------------------------------------------------
@@ -228,14 +182,14 @@ def make_folder(folder: Path) -> Path:
     at, own = root, False
     for part in path[len(root) :].split("/")[1:]:
         at, own = f"{at}/{part}", own or part in NAMES
-        parent, name = _writable(at)
+        parent, name = writable(at)
         with contextlib.suppress(FileExistsError):
             os.mkdir(name, 0o700 if own else 0o777, dir_fd=parent.number)
         if name in NAMES:
-            _writable(f"{at}/.gitignore")
+            writable(f"{at}/.gitignore")
             _close_to_others(open_folder(at))
             _hide(Path(at))
-    _writable(f"{path}/x")
+    writable(f"{path}/x")
     return folder
 
 
@@ -250,11 +204,11 @@ def _hide(own: Path) -> None:
     if common_dir is not None:
         with contextlib.suppress(OSError):
             # the line says that a database was made after it: for one that is there already it is not added
-            if "helix.db" not in names_in(own) or not _missing(common_dir / "info" / "exclude"):
+            if "helix.db" not in names_in(own) or not _missing(common_dir / "info" / "exclude")[1]:
                 exclude(common_dir)
                 return
     if ".gitignore" not in names_in(own):
-        _put(own / ".gitignore", b"/*\n!/prompts/\n" if own.name == ".helix" else b"*\n", 0o600)
+        put(own / ".gitignore", b"/*\n!/prompts/\n" if own.name == ".helix" else b"*\n", 0o600)
 
 
 def exclude(common_dir: Path) -> bool:
@@ -268,35 +222,26 @@ def exclude(common_dir: Path) -> bool:
     add_root(common_dir)
     path = make_folder(common_dir / "info") / "exclude"
     prove(path)
-    if not _missing(path):
-        return False
-    # look again under the lock: another process may have written since
     with locked_folder(path.parent):
-        missing = _missing(path)
+        data, missing = _missing(path)
         if missing:
-            _append(path, missing)
+            gap = b"\n" if data and not data.endswith(b"\n") else b""
+            status = status_of(path)
+            mode = 0o644 if status is None else stat.S_IMODE(status.st_mode)
+            put(path, data + gap + "\n".join([HEADING, *missing, ""]).encode(), mode)
     return bool(missing)
 
 
-def _missing(path: Path) -> list[str]:
-    """The patterns that an exclude file does not contain yet."""
-    have = {line.strip() for line in _exclude_text(path).decode("utf-8", "replace").split("\n")}
-    return [pattern for pattern in PATTERNS if pattern not in have]
+def _missing(path: Path) -> tuple[bytes, list[str]]:
+    """The content of an exclude file, and the patterns that it does not have yet.
 
-
-def _append(path: Path, patterns: list[str]) -> None:
-    data, status = _exclude_text(path), status_of(path)
-    gap = b"\n" if data and not data.endswith(b"\n") else b""
-    mode = 0o644 if status is None else stat.S_IMODE(status.st_mode)
-    _put(path, data + gap + "\n".join([HEADING, *patterns, ""]).encode(), mode)
-
-
-def _exclude_text(path: Path) -> bytes:
-    try:
-        with open_file(path) as file:
-            data = file.read(SMALL_FILE + 1)
-    except FileNotFoundError:
-        return b""
+    Raises:
+        OSError: it cannot be read, or is too large.
+    """
+    data = b""
+    with contextlib.suppress(FileNotFoundError), open_file(path) as file:
+        data = file.read(SMALL_FILE + 1)
     if len(data) > SMALL_FILE:
         raise OSError(f"{path} has more than {SMALL_FILE} bytes")
-    return data
+    lines = {line.strip() for line in data.decode("utf-8", "replace").split("\n")}
+    return data, [pattern for pattern in PATTERNS if pattern not in lines]

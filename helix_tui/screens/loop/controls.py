@@ -20,8 +20,8 @@ from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import find_executable
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.process_tree import STDOUT, Process, start
 from helix_tui.core.ground.processes.family import mark_for
+from helix_tui.core.ground.processes.start import STDOUT, Process, start
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.snapshot.snapshot import Snapshot

@@ -18,11 +18,11 @@ from helix_tui.core.ground.files import (
     Folder,
     RefusedFileError,
     add_root,
-    being_written,
     below,
     entries,
     files_below,
     is_folder,
+    is_locked,
     leads_down,
     names_in,
     open_file,
@@ -30,7 +30,6 @@ from helix_tui.core.ground.files import (
     read_bytes,
     read_end,
     stamp_of,
-    stamps_in,
     status_of,
     text_of,
     walk,
@@ -180,7 +179,7 @@ def test_what_is_no_file_of_the_work_tree_is_absent(
 ) -> None:
     path = make(root, secret)
     assert read_bytes(path) is None
-    assert (text_of(path), read_end(path, 10), stamp_of(path), being_written(path)) == ("", "", None, False)
+    assert (text_of(path), read_end(path, 10), stamp_of(path), is_locked(path)) == ("", "", None, None)
     with pytest.raises(OSError, match=r".") as raised:
         open_file(path)
     assert raised.value.strerror
@@ -203,16 +202,6 @@ def test_a_folder_that_leads_outside_lists_as_empty(root: Path, secret: Path) ->
     assert list(walk(root / "out")) == []
     with pytest.raises(RefusedFileError, match="outside the repository"):
         entries(root / "out")
-
-
-def test_stamps_of_one_folder_are_those_of_its_files(root: Path, secret: Path) -> None:
-    (root / "docs" / "out.md").symlink_to(secret)
-    (root / "docs" / "in.md").symlink_to("../AGENTS.md")
-    names = ("out.md", "in.md", "deep", "deep/a.md", "none")
-    expected = tuple(stamp_of(root / "docs" / name) for name in names)
-    assert stamps_in(root / "docs", names) == expected
-    assert [stamp is None for stamp in expected] == [True, False, True, False, True]
-    assert stamps_in(root / "none", names) == ()
 
 
 def test_a_walk_goes_through_no_link_and_where_it_is_let(root: Path, secret: Path) -> None:

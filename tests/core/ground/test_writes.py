@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ground.files import RefusedFileError, add_root
+from helix_tui.core.ground.files import RefusedFileError, add_root, locked_folder
 from helix_tui.core.ground.writes import (
     DATABASE,
-    locked_folder,
     make_folder,
     open_own,
     prove,

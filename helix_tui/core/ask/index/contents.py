@@ -32,7 +32,7 @@ from helix_tui.core.ask.index.segment import Blob, Segment, SegmentBuilder, Word
 from helix_tui.core.ask.index.view import MOST_COMMITS, CommitHistory, IndexView, packed
 from helix_tui.core.ask.records import Progress, Refreshed, Tree
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground.process_tree import PIPE, Process, start
+from helix_tui.core.ground.processes.start import PIPE, Process, start
 from helix_tui.core.ground.programs import NEUTRAL, python_argv
 
 BATCH_BYTES = 2 << 20

@@ -16,7 +16,7 @@ from helix_tui.core.ddx.attempts.attempt import Piece, Review, memory_class
 from helix_tui.core.ddx.files import decode_object, instant, money, text, whole, word
 from helix_tui.core.ddx.measures import ratchet_reason, read_ratchets, rows_in
 from helix_tui.core.ddx.names import began_at
-from helix_tui.core.ground.files import Folder, read_bytes, stamp_of, stamps_in
+from helix_tui.core.ground.files import Folder, read_bytes, stamp_of
 from helix_tui.core.ground.text import CONTEXT_BEGIN, clean_block, clean_line, split_block
 
 _PROMPT_BEAD = re.compile(rb'<(execute-bead|bead-review)>.{0,4000}?<bead id="([^"\n]{1,200})"', re.DOTALL)
@@ -324,7 +324,7 @@ def _described(manifest: Mapping[str, Any]) -> str:
 def _folder_stamp(folder: Path) -> int:
     """The state of a folder as a hash of all stamps, a twentieth of their size."""
     place = os.fspath(folder)
-    return hash((place, *stamps_in(place, _READ)))
+    return hash((place, *(stamp_of(f"{place}/{name}") for name in _READ)))
 
 
 def _is_under(path: Path, folder: Path) -> bool:

@@ -77,7 +77,7 @@ def brought_by(project: Project) -> tuple[Brought, ...]:
 def not_allowed(project: Project) -> tuple[Brought, ...]:
     """What of it the person has not allowed; empty where the repository brings nothing."""
     brought = brought_by(project)
-    allowed = set(person.load().allowed) if brought else set()
+    allowed = set(person.load()) if brought else set()
     return tuple(each for each in brought if each.entry(project) not in allowed)
 
 

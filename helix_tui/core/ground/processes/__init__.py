@@ -1,1 +1,1 @@
-"""What programs of ours started, and what a process of somebody else is."""
+"""The one door to other programs, and what they started."""

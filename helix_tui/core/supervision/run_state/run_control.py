@@ -30,8 +30,8 @@ from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.files import read_bytes, read_end
-from helix_tui.core.ground.process_tree import STDOUT, Process, start
 from helix_tui.core.ground.processes import family as session
+from helix_tui.core.ground.processes.start import STDOUT, Process, start
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_line, counted

@@ -27,7 +27,7 @@ from msgspec.structs import asdict
 
 from helix_tui.core.ddx.attempts.attempt import Sums, read_sums
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import being_written, open_file, read_bytes, stamp_of
+from helix_tui.core.ground.files import is_locked, read_bytes, stamp_of
 from helix_tui.core.ground.processes.family import CLOCK_MARGIN, began_at, born_at
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.records import decode_json, fitting_fields
@@ -72,7 +72,7 @@ def read_holder(project: Project) -> Holder | None:
     found = [
         holder
         for path, held in (
-            (pid_path(project), _is_held(project.helix_dir / LOCK)),
+            (pid_path(project), is_locked(project.helix_dir / LOCK)),
             (project.ddx_dir / PID, None),  # this program's shell predecessor takes no lock
         )
         if (holder := _read(path, held))
@@ -161,19 +161,6 @@ def _take(descriptor: int) -> bool:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
         time.sleep(_STEP_S)
-    return False
-
-
-def _is_held(lock: Path) -> bool | None:
-    """Whether a run holds the lock, whatever pid files and clocks say; None if there never was a lock."""
-    try:
-        # shared, so that two concurrent checks do not take each other for a run
-        with open_file(lock) as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return None
     return False
 
 
@@ -288,7 +275,7 @@ def ddx_lives(pending: Mapping[str, Any]) -> bool:
     """Whether the ddx that a run started for a turn is still running."""
     pid, born, out = pending.get("pid"), pending.get("born"), str(pending.get("out") or "")
     if not pid:  # killed between starting ddx and recording its process id
-        return bool(out) and being_written(Path(out))
+        return bool(out and is_locked(out))
     since = str(pending.get("started_at") or "")
     return isinstance(pid, int) and process_lives(pid, since, born if isinstance(born, int) else 0)
 

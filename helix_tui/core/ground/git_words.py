@@ -1,0 +1,49 @@
+"""Words and environment of a git that only reads: it starts nothing that a repository names (docs/security.md)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from helix_tui.core.ground.work_tree import git_environment
+
+# what a repository's configuration may name and reading must neither start nor open; `-c` outranks it
+_HELD = (
+    "core.fsmonitor=false", f"core.hooksPath={os.devnull}", "core.sshCommand=false", "core.askPass=",
+    "core.alternateRefsCommand=", "credential.helper=", "gpg.program=false", "protocol.allow=never",
+    "diff.submodule=short", "status.submoduleSummary=false", "submodule.recurse=false", "log.showSignature=false",
+    "log.mailmap=false", f"mailmap.file={os.devnull}", f"diff.orderFile={os.devnull}",
+    f"core.attributesFile={os.devnull}", "core.quotePath=false",
+)  # fmt: skip
+_QUIET = ("--no-pager", *(word for setting in _HELD for word in ("-c", setting)))
+_DIFFS = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+_FLAGS = {
+    **dict.fromkeys(("diff", "log", "show", "diff-tree", "diff-index", "diff-files"), _DIFFS),
+    "status": _DIFFS[2:],  # git would run in each submodule, by the submodule's own configuration
+    "blame": _DIFFS[1:2],
+    "grep": _DIFFS[1:2],
+}
+"""Verb -> options without which it runs programs that the configuration names."""
+# git sets these for its hooks: they would select another index or work tree, or start a program
+_OURS_TO_SET = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_EXTERNAL_DIFF")
+# do not refresh the index beside an agent's git, prompt, or reach another repository for missing blobs: git before 2.45
+# knows no GIT_NO_LAZY_FETCH, but asks nobody where no protocol is allowed
+_READING = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "LC_ALL": "C",
+}
+
+
+def reading_argv(root: Path, *words: str) -> tuple[str, ...]:
+    """The command line of a read-only git, for one that is kept running."""
+    return ("git", *_QUIET, "-C", os.fspath(root), words[0], *_FLAGS.get(words[0], ()), *words[1:])
+
+
+def reading_environment(root: Path) -> dict[str, str]:
+    """The environment of a read-only git; it finds no repository whose work tree this is not."""
+    env = {name: value for name, value in os.environ.items() if name not in _OURS_TO_SET}
+    env |= _READING | git_environment(root)
+    return env | {"PATH": os.pathsep.join(filter(os.path.isabs, env.get("PATH", os.defpath).split(os.pathsep)))}
