@@ -52,6 +52,16 @@ def counts(root: Path, name: str) -> tuple[float, float]:
         return found.helped, found.failed
 
 
+def settled(root: Path) -> dict[str, Any]:
+    with opened(root) as memory:
+        return dict(memory.settled())
+
+
+def issues(root: Path) -> list[str]:
+    with opened(root) as memory:
+        return list(memory.health().issues)
+
+
 def shown(root: Path) -> str:
     with opened(root) as memory:
         return next(each.name for each in memory.list() if "import" in each.trigger)
@@ -80,7 +90,24 @@ def test_a_session_is_counted_by_its_checks(
     with opened(root) as memory:
         memory.claim("s", [name])
     hook(event, say(session_id="s", transcript_path=path), root)
-    assert counts(root, name) == counted
+    if counted == (0, 0) and event != "stop":
+        # at its end what it reports as used is entered without an outcome
+        assert (counts(root, name), settled(root)) == ((1, 0), {"s": None})
+    else:
+        assert counts(root, name) == counted
+
+
+def test_a_subagent_that_ran_no_check_is_entered_as_unverified(root: Path, tmp_path: Path) -> None:
+    path = transcript(tmp_path / "s.jsonl", EDITED)
+    for number, said in enumerate(("BLOCKED: no access\nUTILIZED: [{}]", "done", "DELIVERED: it\nUTILIZED: [{}]")):
+        agent = {"session_id": "s", "agent_id": f"a{number}", "agent_type": "helix:builder", "transcript_path": path}
+        transcript(tmp_path / "s" / "subagents" / f"agent-a{number}.jsonl", EDITED, sidechain=True)
+        hook("subagent-start", say(**agent), root)
+        name = shown(root)
+        assert "No feedback recorded - learning loop not closed" in issues(root)
+        hook("subagent-stop", say(**agent, last_assistant_message=said.format(name)), root)
+    assert (counts(root, name), settled(root)) == ((1, 0), {"a2": None})
+    assert issues(root) == [issue for issue in issues(root) if "learning loop" not in issue]
 
 
 def test_a_subagent_is_counted_by_its_own_checks(root: Path, tmp_path: Path) -> None:

@@ -223,18 +223,22 @@ def settle_session(
     last_change: int | None = None,
     kind: str = "",
     unfinished: bool = False,
+    ended: bool = False,
 ) -> tuple[Judgement, FeedbackReport | None]:
-    """Settle the memories shown to a session or one of its agents; without a verdict nothing is counted.
+    """Settle the memories shown to a session or one of its agents. Without a verdict nothing is counted before it ends;
+    then what it reports as used, as unverified.
 
     Only for work that DDx does not judge: a DDx attempt is settled by its evidence. A later verdict on
     the same session replaces the earlier one.
 
     Args:
         unfinished: whether its agent reports that the task is not done; then checks that hold prove nothing.
+        ended: whether it does nothing more.
     """
     judged = judge_session(checks, last_change)
     if unfinished and judged.verdict == "passed":
         judged = Judgement(None, f"{judged.why}, but the task is not done")
-    if judged.verdict is None or not memory.injections(attempt=attempt):
+    claims = ended and not unfinished and memory.read("SELECT name FROM claim WHERE attempt = ?", [attempt])
+    if not (judged.verdict or claims) or not memory.injections(attempt=attempt):
         return judged, None
     return judged, memory.feedback(verified=judged.verdict, attempt=attempt, kind=kind, revise=True)

@@ -251,11 +251,12 @@ def _stop(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> 
         reason = f"an agent reported BLOCKED: {attempt}"
         lesson = Proposal(0, attempt, place.bead, "failure", objective[:300], claim.summary, reason, "open", at)
         Proposals(memory).add(lesson)
-    _settle(hook_message, place, memory)
+    # a sub-agent stops once, a session at each answer
+    _settle(hook_message, place, memory, ended=bool(hook_message.agent_id))
     return {}
 
 
-def _settle(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> None:
+def _settle(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore, *, ended: bool) -> None:
     """Settle what the agent was shown by the checks that it ran; DDx judges its own attempts."""
     who = _who(hook_message, place)
     if place.attempt or not who or not memory.injections(attempt=who):
@@ -263,15 +264,14 @@ def _settle(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -
     from helix_tui.core.memory.lessons import settle_session
 
     ran = commands_run(hook_message)
-    if ran.checks:
-        kind = hook_message.agent_type.rpartition(":")[2]
-        unfinished = claim_of(hook_message).report in ("blocked", "partial")
-        settle_session(memory, who, ran.checks, last_change=ran.last_change, kind=kind, unfinished=unfinished)
+    kind = hook_message.agent_type.rpartition(":")[2]
+    unfinished = claim_of(hook_message).report in ("blocked", "partial")
+    settle_session(memory, who, ran.checks, last_change=ran.last_change, kind=kind, unfinished=unfinished, ended=ended)
 
 
 def _session_end(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """Settle the session by its checks, and ended attempts by DDx's evidence."""
-    _settle(hook_message, place, memory)
+    _settle(hook_message, place, memory, ended=True)
     # imported here: only the end of a session reads attempts, and each edit waits for its hook
     from helix_tui.core.ddx.attempts.index import AttemptIndex
     from helix_tui.core.ddx.runs.running import QueueReader
