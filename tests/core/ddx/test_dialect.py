@@ -100,6 +100,19 @@ def test_a_slow_answer_is_no_refusal(program: Any, slow: tuple[str, ...]) -> Non
     assert found.lifecycle
 
 
+def test_a_ddx_that_is_slow_once_is_tried_again(program: Any) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def late_once(argv: tuple[str, ...], **how: Any) -> Finished:
+        asked.append(tuple(argv[2:4]))
+        slow = ("close", "t-waits-too") if asked.count(("close", "t-waits-too")) == 1 else ()
+        return run_late(slow, argv, **how)
+
+    found = try_out(program("head"), {"PATH": "/usr/bin:/bin"}, replace(AUGUST, proven=False), ask=late_once)
+    assert (found.proven, found.doubt) == (True, "")
+    assert asked.count(("close", "t-waits-too")) == 2
+
+
 def run_late(slow: tuple[str, ...], argv: tuple[str, ...], **how: Any) -> Finished:
     """One answer comes too late."""
     finished = run(argv, **how)
