@@ -168,18 +168,17 @@ def find_project(start: Path, *, env: Mapping[str, str] | None = None) -> Projec
     if (home / ".ddx").is_dir() or not (home / inner / ".ddx").is_dir():
         inner = Path()
     ddx_dir, misplaced = _ddx_dir(home / inner, tree.common_dir, env)
-    root, notice = tree.root / inner, problem or misplaced
-    if owner is None:
-        return _opened(Project(root, ddx_dir, tree.git_dir, tree.common_dir, notice=notice))
-    linked = _ddx_dir(root, tree.common_dir, env)[0]
-    return _opened(Project(root, ddx_dir, tree.git_dir, tree.common_dir, home / inner, linked, notice=notice))
+    root, primary = tree.root / inner, home / inner if owner is not None else None
+    linked = _ddx_dir(root, tree.common_dir, env)[0] if primary is not None else None
+    notice = problem or misplaced
+    return _opened(Project(root, ddx_dir, tree.git_dir, tree.common_dir, primary, linked, notice=notice))
 
 
 def _opened(project: Project) -> Project:
     """Make its folders roots of the door to files; a ``.ddx`` in the work tree is reached through it, so by no link."""
-    roots = (project.root, project.main_root)
-    outside = (each for each in (project.ddx_dir, project.records_dir) if not set(roots) & set(each.parents))
-    for folder in (*roots, project.git_dir, project.common_dir, *outside):
+    roots = (project.root, project.main_root, project.git_dir, project.common_dir)
+    outside = (each for each in (project.ddx_dir, project.records_dir) if not set(roots[:2]) & set(each.parents))
+    for folder in (*roots, *outside):
         if folder is not None:
             add_root(folder)
     return project

@@ -1,9 +1,9 @@
 """Commit work on a bead: gate, commit, close, commit the tracker, push both (docs/formats/helix.md §6).
 
 What the upstream branch changed is fetched first. Nothing is stashed, and nothing is merged over what is not committed:
-where a bead's row was changed upstream, or the branches have diverged, nothing is committed. If the push fails, the
-commit of the tracker is taken back, so that the bead stays open. Files that ddx and HELIX write for themselves go into
-no commit of the work, and alone are nothing to commit.
+where a bead's row was changed upstream, or the branch cannot go on top of its upstream, nothing is committed. If the
+push fails, the commit of the tracker is taken back, so that the bead stays open. Files that ddx and HELIX write for
+themselves go into no commit of the work, and alone are nothing to commit.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None
     _must_close(curator, bead_id)
     tracker, upstream = _tracker(curator.project), _has_upstream(root)
     if upstream:
-        _meet_upstream(root, tracker, say)
+        _meet_upstream(root, tracker, say, staged=staged)
     gate = gate_of(root) if gated else ()
     if _bookkeeping_staged(root):
         _git(root, *_UNSTAGE)
@@ -209,11 +209,11 @@ def require_branch(root: Path) -> None:
         raise CommitError(f"nothing was changed: {stoppage.words}", f"{stoppage.fix[:1].upper()}{stoppage.fix[1:]}.")
 
 
-def _meet_upstream(root: Path, tracker: str, say: Callable[[str], None]) -> None:
+def _meet_upstream(root: Path, tracker: str, say: Callable[[str], None], *, staged: bool) -> None:
     """Fetch, and follow the upstream branch where git can without overwriting what is not committed.
 
     Raises:
-        CommitError: rows of the tracker were changed there.
+        CommitError: rows of the tracker were changed there, or git could not go on top of that branch after the commit.
     """
     fetched = try_git(root, *_FETCH)
     if fetched.rc != 0:
@@ -227,7 +227,11 @@ def _meet_upstream(root: Path, tracker: str, say: Callable[[str], None]) -> None
         if changed:
             message = f"nothing was committed: the upstream branch changed {named(changed)} in the tracker"
             raise CommitError(message, f"`git commit {tracker}`, then `git pull`; after that commit again.")
-    try_git(root, *_FORWARD)
+    # a rebase of the commit needs a work tree in which nothing else is changed
+    left = _differs(root) if staged else _differs(root, "--", ".ddx")
+    if try_git(root, *_FORWARD).rc != 0 and left:
+        message = "nothing was committed: git cannot go on top of the upstream branch beside other uncommitted changes"
+        raise CommitError(message, "Commit those changes, then `git pull --rebase`; after that commit again.")
 
 
 def _rebase(root: Path) -> str:

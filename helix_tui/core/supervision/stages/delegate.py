@@ -198,8 +198,12 @@ class Delegate(Struct):
             raise DdxError(("ddx",), message, OTHER_DDX, TOO_OLD)
         primary = self.project.primary
         if primary is not None and verb_name != "ask_model" and not self.dialect.works_from_linked:
-            message = "in a linked work tree a worker of this ddx uses a separate copy of the tracker"
-            raise DdxError(("ddx", *verb.words), message, f"start it in {clean_line(str(primary), 300)}", TOO_OLD)
+            raise DdxError(
+                ("ddx", *verb.words),
+                "in a linked work tree a worker of this ddx uses a separate copy of the tracker",
+                f"start it in {clean_line(str(primary), 300)}",
+                TOO_OLD,
+            )
         return verb
 
     # --- running ---------------------------------------------------------------------------------------
