@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Struct
 from textual.dom import DOMNode
@@ -104,6 +105,18 @@ class Jobs:
                 failed(clean_line(f"{type(error).__name__}: {error}", 300))
                 if not isinstance(error, (HelixError, OSError)):
                     self._node.app._handle_exception(error)  # a defect: logged with its trace
+
+
+class JobHost:
+    """What a screen or widget with jobs is as well."""
+
+    @cached_property
+    def _jobs(self) -> Jobs:
+        return Jobs(cast(DOMNode, self))
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """Deliver the result of a job that has ended."""
+        self._jobs.settle(event.worker)
 
 
 DAY = 86_400 * NS

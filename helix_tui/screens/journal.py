@@ -11,7 +11,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
-from textual.worker import Worker
 
 from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.query import Completion
@@ -22,7 +21,7 @@ from helix_tui.core.editing.undo import EntryChecker, EntryStatus
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_age, format_instant
 from helix_tui.keymap import bindings
-from helix_tui.screens.background import Jobs
+from helix_tui.screens.background import JobHost
 from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.editing.requests import ChangeRequest, RestoreRequest, UndoRequest
 from helix_tui.screens.filter import FilteringScreen
@@ -193,7 +192,7 @@ def notices(history: JournalHistory) -> list[str]:
     return found
 
 
-class JournalScreen(FilteringScreen, ReadingScreen):
+class JournalScreen(JobHost, FilteringScreen, ReadingScreen):
     """Screen 6."""
 
     NAME = "journal"
@@ -209,7 +208,6 @@ class JournalScreen(FilteringScreen, ReadingScreen):
         self.caption = Caption("journal")
         self.detail_caption = Caption()
         self.filter = ChangeFilter()
-        self._jobs = Jobs(self)
         self._history = JournalHistory()
         self._marks: Mapping[str, EntryStatus] = {}
         self._rows: list[ChangeRow] = []
@@ -279,10 +277,6 @@ class JournalScreen(FilteringScreen, ReadingScreen):
             self._make_rows()
             self._show_rows(changed={key for key in old if old[key] != marks.get(key)})
         self.show_detail()
-
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A job has come back."""
-        self._jobs.settle(event.worker)
 
     def _say_state(self, snapshot: Snapshot) -> None:
         self.show_instead(empty_state(snapshot))

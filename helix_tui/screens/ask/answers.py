@@ -14,7 +14,6 @@ from textual.app import App, ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 from textual.timer import Timer
-from textual.worker import Worker
 
 from helix_tui.core.ask.index.index import State
 from helix_tui.core.ask.sessions.session import News
@@ -24,7 +23,7 @@ from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.stages.delegate import LOGS
-from helix_tui.screens.background import Jobs
+from helix_tui.screens.background import JobHost, Jobs
 from helix_tui.screens.base import Console
 from helix_tui.screens.external_editor import open_at
 from helix_tui.widgets.chrome.header import PaneTabs
@@ -49,7 +48,7 @@ MAX_LOADED = 16
 """How many runs are kept in memory, about 0.1 MB each (8 at most); others are read again from their files."""
 
 
-class AnswerView(Vertical):
+class AnswerView(JobHost, Vertical):
     """The tabs of one run, or of the run in progress."""
 
     DEFAULT_CSS = """
@@ -72,17 +71,11 @@ class AnswerView(Vertical):
         self._key = ""
         self._asked: tuple[str, Sequence[str]] | None = None
         self._drawn: tuple[object, ...] = ()
-        self._jobs = Jobs(self)
 
     def compose(self) -> ComposeResult:
         """The tab line, and the pane."""
         yield self.tabs
         yield self.pane
-
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A requested run has been read."""
-        event.stop()
-        self._jobs.settle(event.worker)
 
     # --- contents -----------------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
-from textual.worker import Worker
 
 from helix_tui.core.ask.index.index import State
 from helix_tui.core.ask.retrieval.trees import DEPTHS, Depth
@@ -32,7 +31,7 @@ from helix_tui.screens.ask.answers import (
     open_file,
     open_record,
 )
-from helix_tui.screens.background import Jobs
+from helix_tui.screens.background import JobHost
 from helix_tui.screens.panes import ReadingScreen
 from helix_tui.settings import load_settings
 from helix_tui.widgets.base.row_list import RowList
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
     from helix_tui.widgets.chrome.bottom import Prompt
 
 
-class AskScreen(ReadingScreen):
+class AskScreen(JobHost, ReadingScreen):
     """Screen 4."""
 
     NAME = "ask"
@@ -83,7 +82,6 @@ class AskScreen(ReadingScreen):
         self._ready: tuple[str, ...] = ()
         self._wanted = ""
         """A question that was asked before the first snapshot."""
-        self._jobs = Jobs(self)
         self._archived: ArchivedAttempts | None = None
         self.line = QuestionLine(self._jobs, self._show_line, self.set_timer)
 
@@ -150,10 +148,6 @@ class AskScreen(ReadingScreen):
         self.show_detail()
         wanted, self._wanted = self._wanted, ""
         self.ask(wanted)
-
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A job has finished."""
-        self._jobs.settle(event.worker)
 
     def tick(self) -> None:
         """Refresh the ages."""

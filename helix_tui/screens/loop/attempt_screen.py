@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from textual import on
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.worker import Worker
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
@@ -34,7 +33,7 @@ from helix_tui.core.ddx.runs.transcript import Event, TranscriptTail, transcript
 from helix_tui.core.ground.files import read_bytes
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line, counted
-from helix_tui.screens.background import Jobs
+from helix_tui.screens.background import JobHost
 from helix_tui.screens.external_editor import GIT_SECONDS, page_at, page_text
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.header import PaneTabs
@@ -190,7 +189,7 @@ LINGER = 6
 """How often a transcript is read again after its run ended: the last lines arrive when the file is moved."""
 
 
-class AttemptView(Vertical):
+class AttemptView(JobHost, Vertical):
     """The tabs of one attempt."""
 
     DEFAULT_CSS = "AttemptView { height: 1fr; width: 1fr; background: $helix-ground; }"
@@ -221,7 +220,6 @@ class AttemptView(Vertical):
         self._linger = 0
         self._painted: dict[str, object] = {}
         self._raw_of = ""
-        self._jobs = Jobs(self)
 
     def compose(self) -> ComposeResult:
         """The attempt's title when the list is not in view; the tab line; the panes, of which one shows."""
@@ -234,11 +232,6 @@ class AttemptView(Vertical):
         """Show only the open tab; read a live transcript repeatedly."""
         self._show_current()
         self.set_interval(LOOK_SECONDS, self.look)
-
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A requested result has arrived."""
-        event.stop()
-        self._jobs.settle(event.worker)
 
     def _panes(self) -> dict[str, RowList]:
         return {

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.timer import Timer
-from textual.worker import Worker
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
@@ -24,7 +23,7 @@ from helix_tui.core.ground.time import midnight
 from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.run_state.status import said_lines
 from helix_tui.core.supervision.signals.orphans import gone
-from helix_tui.screens.background import Jobs
+from helix_tui.screens.background import JobHost
 from helix_tui.widgets.base.line import Span, Titles
 from helix_tui.widgets.chrome.actions import KEPT, Action, ActionLog
 from helix_tui.widgets.chrome.header import LogTail
@@ -39,7 +38,7 @@ BYTES = 256 << 10
 INKS = {"active": "running", "died": "error"}
 
 
-class RunTail(LogTail):
+class RunTail(JobHost, LogTail):
     """The end of the loop's log, read in a thread; hidden if no HELIX loop ever ran.
 
     For a loop that has ended it shows only the reason.
@@ -49,12 +48,6 @@ class RunTail(LogTail):
         super().__init__(id=id)
         self._status_summary = StatusSummary()
         self._said: tuple[str, ...] = ()
-        self._jobs = Jobs(self)
-
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A reading has finished."""
-        event.stop()
-        self._jobs.settle(event.worker)
 
     def show_status_summary(self, status_summary: StatusSummary | None) -> None:
         """Take the loop's newest state; called every second, because the log grows."""
@@ -138,7 +131,7 @@ NEWS_S = 86_400
 """How long a dead worker that holds no bead may have one: nobody can do anything about it."""
 
 
-class AttemptStream(RunningPanel):
+class AttemptStream(JobHost, RunningPanel):
     """The list of runs, which reads what it needs in threads."""
 
     def __init__(self, *, most: int | None = 60, id: str | None = None) -> None:
@@ -157,7 +150,6 @@ class AttemptStream(RunningPanel):
         """The beads from which the titles were made."""
         self._seen: Seen = {}
         self._follower = Follower()
-        self._jobs = Jobs(self)
         self._timer: Timer | None = None
 
     def on_mount(self) -> None:
@@ -167,11 +159,6 @@ class AttemptStream(RunningPanel):
     def on_resize(self) -> None:
         """It is visible now, or has more room."""
         self.look()
-
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A reading has finished."""
-        event.stop()
-        self._jobs.settle(event.worker)
 
     # --- news ---------------------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.timer import Timer
-from textual.worker import Worker
 
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.memory.changes import MemoryChange
@@ -19,7 +18,7 @@ from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.records import Memory, Recall, Recalled
 from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
 from helix_tui.keymap import BY_ID, bindings, shown
-from helix_tui.screens.background import Jobs
+from helix_tui.screens.background import JobHost
 from helix_tui.screens.editing.choices import ChoiceSheet
 from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.editing.requests import request_for
@@ -47,7 +46,7 @@ TYPING_DELAY = 0.15
 MAX_HITS = 200
 
 
-class MemoryScreen(FilteringScreen, ReadingScreen):
+class MemoryScreen(JobHost, FilteringScreen, ReadingScreen):
     """Screen 3."""
 
     NAME = "memory"
@@ -73,7 +72,6 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
         """The search text of `answer`."""
         self._rows: list[MemoryRow] = []
         self._memory_session: MemorySession | None = None
-        self._jobs = Jobs(self)
         self._typing: Timer | None = None
         self._wanted = ""
 
@@ -132,10 +130,6 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
     def on_screen_resume(self) -> None:
         """Look for changes made meanwhile; Textual calls the superclass's too."""
         self.look()
-
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A job has finished."""
-        self._jobs.settle(event.worker)
 
     def _take_shelf(self, memory_view: MemoryViewState) -> None:
         if memory_view is not self.memory_view:
