@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -181,3 +182,20 @@ def test_nothing_is_made_or_said_twice(project: ProjectFactory, capsys: pytest.C
     assert b"Another" not in (root / ".ddx" / "beads.jsonl").read_bytes()
     with pytest.raises(NotUsed):
         make_folder(find_project(root).helix_dir / "logs")
+
+
+def test_a_folder_and_then_the_database_in_it_wait_for_trust(
+    project: ProjectFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the list of what would run; a database in a folder that is not used is not even looked at."""
+    root = project([BEAD], git=True)
+    bring(root, ".helix/helix.db")
+    trust = ["-C", str(root), "trust"]
+    assert main([*trust, "--show", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["folders"], document["brought"][0]["allowed"]) == ([".helix"], False)
+    assert main([*trust, "--yes"]) == 0
+    assert is_used(root)
+    assert "not allowed  .helix/helix.db" in capsys.readouterr().out
+    assert main([*trust, "--yes"]) == 0
+    assert "not allowed" not in capsys.readouterr().out

@@ -199,7 +199,7 @@ def build(call: Call, holder: Path) -> Path:
     command += ["--torn-line"] if call.options.torn_line else []
     finish(command, cwd=holder, env=environment(call), timeout=BUILD_LIMIT)
     project = find_project(root)
-    allow(project, not_allowed(project))  # we made it
+    allow(not_allowed(project))  # we made it
     return root
 
 

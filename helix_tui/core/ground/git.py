@@ -31,15 +31,30 @@ class GitFailed(HelixError):
     """Git failed. The message states the command, git's own message and what to do."""
 
 
+def own_settings(root: Path, pattern: str) -> list[tuple[str, str]]:
+    """Names, as git compares them, and values of settings that a repository brings; none where git cannot be asked."""
+    try:
+        return _own_settings(root, pattern, TIMEOUT_S)
+    except OSError:
+        return []
+
+
+def _own_settings(root: Path, pattern: str, timeout: float) -> list[tuple[str, str]]:
+    words = reading_argv(root, "config", "--show-scope", "-z", "--get-regexp", pattern)
+    done = run(words, env=reading_environment(root), timeout=timeout, cap=CAP, stop_at_cap=True)
+    listed = os.fsdecode(done.stdout).split("\0")
+    settings = [setting.partition("\n") for setting in listed[1::2]]
+    own = zip(listed[::2], settings, strict=False)
+    return [(name, value) for scope, (name, _, value) in own if scope in ("local", "worktree")]
+
+
 def _without_drivers(root: Path, timeout: float) -> dict[str, str]:
     """The environment in which no filter and no merge driver of the repository's own configuration runs."""
     env = reading_environment(root)
-    words = reading_argv(root, "config", "--show-scope", "--name-only", "-z", "--get-regexp", _DRIVERS)
-    listed = run(words, env=env, timeout=timeout, cap=CAP, stop_at_cap=True).stdout.split(b"\0")
-    names = {name for scope, name in zip(listed[::2], listed[1::2], strict=False) if scope in (b"local", b"worktree")}
+    names = {name for name, _ in _own_settings(root, _DRIVERS, timeout)}
     # by the environment, as `-c` takes no name that contains "="
     count = int(env.get("GIT_CONFIG_COUNT") or 0)
-    for place, name in enumerate(sorted(map(os.fsdecode, names)), count):
+    for place, name in enumerate(sorted(names), count):
         env[f"GIT_CONFIG_KEY_{place}"] = name
         value = _OWN_MERGE if name.startswith("merge.") else "false" if name.endswith(".required") else ""
         env[f"GIT_CONFIG_VALUE_{place}"] = value

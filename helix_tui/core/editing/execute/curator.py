@@ -197,7 +197,7 @@ class Curator:
         except NotAllowed as refused:
             if self.asks is None or not self.asks(refused):
                 raise
-            allow(self.project, refused.waiting)
+            allow(refused.waiting)
         self._allowed = True
 
     @contextmanager

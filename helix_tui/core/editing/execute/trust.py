@@ -17,7 +17,7 @@ from msgspec import Struct
 from helix_tui.core.ground import person
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import is_file, names_in, read_bytes, text_of
-from helix_tui.core.ground.git import ask_git
+from helix_tui.core.ground.git import own_settings
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 
@@ -29,7 +29,6 @@ SHOWN_LINES = 5
 _MAX_HOOK = 8 << 20
 LEFTHOOK = ("lefthook.yml", "lefthook.yaml", ".lefthook.yml")
 GATES = {"Cargo.toml": "cargo check", "package.json": "npm test"}
-_BROUGHT_SCOPES = ("local", "worktree")
 _GIT_PROGRAMS = (
     r"^(filter\..*\.(clean|smudge|process)|merge\..*\.driver|diff\..*\.(command|textconv)|diff\.external|credential\..*"
     r"|core\.(hookspath|fsmonitor|sshcommand|editor|askpass|gitproxy|pager)|gpg\..*program|remote\..*\.(vcs|uploadpack|receivepack))$"
@@ -38,19 +37,19 @@ _DDX_COMMAND = re.compile(r"^\s*-?\s*[\w-]*(?:command|cmd|exec|binary)s?\s*:\s*\
 
 
 class Brought(Struct, frozen=True):
-    """One thing that a repository brings and that would run."""
+    """One thing of a repository that waits until the person allows it."""
 
-    subject: str
-    """A file in the repository, or a command."""
+    entry: person.Allowed
+    """Its entry in the ledger, once it is allowed."""
     runs: str
-    """When it runs, in words."""
-    digest: str = ""
+    """When it runs, or why it is not used, in words."""
     lines: tuple[str, ...] = ()
     """Its first lines; none of a build gate."""
 
-    def entry(self, project: Project) -> person.Allowed:
-        """Its entry in the ledger."""
-        return person.Allowed("run", os.path.realpath(project.main_root), self.subject, self.digest)
+    @property
+    def subject(self) -> str:
+        """A file in the repository, or a command."""
+        return self.entry.subject
 
 
 class NotAllowed(HelixError, OSError):
@@ -71,14 +70,15 @@ class NotAllowed(HelixError, OSError):
 
 def brought_by(project: Project) -> tuple[Brought, ...]:
     """Everything of a repository that a change, a commit or a worker would run."""
-    return (*_hooks(project), *_settings(project), *_gates(project.root))
+    settings = own_settings(project.root, _GIT_PROGRAMS)
+    return (*_hooks(project, settings), *_settings(project, settings), *_gates(project))
 
 
 def not_allowed(project: Project) -> tuple[Brought, ...]:
     """What of it the person has not allowed; empty where the repository brings nothing."""
     brought = brought_by(project)
     allowed = set(person.load()) if brought else set()
-    return tuple(each for each in brought if each.entry(project) not in allowed)
+    return tuple(item for item in brought if item.entry not in allowed)
 
 
 def require_allowed(project: Project, *, gated: bool) -> None:
@@ -95,40 +95,57 @@ def require_allowed(project: Project, *, gated: bool) -> None:
         raise NotAllowed(project, waiting)
 
 
-def allow(project: Project, brought: tuple[Brought, ...]) -> None:
+def allow(brought: tuple[Brought, ...]) -> None:
     """Enter these in the person's ledger.
 
     Raises:
         LedgerUnreadable: the ledger exists and cannot be read.
         OSError: it cannot be written.
     """
-    person.allow(*(each.entry(project) for each in brought))
+    person.allow(*(item.entry for item in brought))
 
 
 def allow_written(project: Project, path: Path) -> None:
     """Enter a hook that this program has just written: the person asked for it."""
-    allow(project, (_by_content(project, path, ""),))
+    allow((_by_content(project, path, ""),))
 
 
-def _hooks(project: Project) -> Iterator[Brought]:
+def _hooks(project: Project, settings: list[tuple[str, str]]) -> Iterator[Brought]:
     folders = [(project.ddx_dir / "hooks", "ddx runs it at a change of a bead")]
     if project.common_dir is not None:
         folders.append((project.common_dir / "hooks", "git runs it at a commit, a merge or a push"))
-        done = ask_git(project.root, "config", "--show-scope", "-z", "--get-all", "core.hooksPath")
-        words = (done.out if done is not None else "").split("\0")
-        for scope, value in zip(words[::2], words[1::2], strict=False):
-            if scope in _BROUGHT_SCOPES:
-                folders.append((project.root / value, "git runs it: core.hooksPath names its folder"))
+    named = [project.root / value for name, value in settings if name == "core.hookspath"]
+    folders += [(folder, "git runs it: core.hooksPath names its folder") for folder in named]
     for folder, runs in folders:
         for name in names_in(folder):
             path = folder / name
             if path.is_file() and os.access(path, os.X_OK) and not name.endswith(".sample"):
                 brought = _by_content(project, path, runs)
-                if brought.digest != OWN_HOOK:
+                if brought.entry.digest != OWN_HOOK:
                     yield brought
     for name in LEFTHOOK:
         if is_file(project.root / name):
             yield _by_content(project, project.root / name, "lefthook runs its commands at a commit")
+
+
+def _settings(project: Project, settings: list[tuple[str, str]]) -> Iterator[Brought]:
+    lines = [f"{name} = {value}" for name, value in settings if value not in ("", "true", "false")]
+    if lines:
+        yield _brought(project, ".git/config", "git runs the programs that it names", os.fsencode("\n".join(lines)))
+    path = project.ddx_dir / "config.yaml"
+    lines = [line.strip() for line in text_of(path).split("\n") if _DDX_COMMAND.match(line)]
+    if lines:
+        yield _brought(
+            project, _name(project, path), "ddx runs the commands that it names", os.fsencode("\n".join(lines))
+        )
+    for name in names_in(project.ddx_dir / "checks"):
+        yield _by_content(project, project.ddx_dir / "checks" / name, "ddx runs its command after an attempt")
+
+
+def _gates(project: Project) -> Iterator[Brought]:
+    for name, command in GATES.items():
+        if is_file(project.root / name):
+            yield _brought(project, command, f"`commit` runs it as the build gate of {name}")
 
 
 def _by_content(project: Project, path: Path, runs: str) -> Brought:
@@ -136,40 +153,15 @@ def _by_content(project: Project, path: Path, runs: str) -> Brought:
     if data is None or len(data) == _MAX_HOOK:  # a link to elsewhere, or too large: known by the file itself
         status = path.stat()
         data = f"{os.path.realpath(path)} {status.st_ino} {status.st_size} {status.st_mtime_ns}".encode()
-    return Brought(
-        _name(project, path), runs, hashlib.sha256(data).hexdigest(), _first_lines(data.decode("utf-8", "replace"))
-    )
+    return _brought(project, _name(project, path), runs, data)
 
 
-def _settings(project: Project) -> Iterator[Brought]:
-    done = ask_git(project.root, "config", "--show-scope", "-z", "--get-regexp", _GIT_PROGRAMS)
-    words = (done.out if done is not None else "").split("\0")
-    pairs = [pair for scope, pair in zip(words[::2], words[1::2], strict=False) if scope in _BROUGHT_SCOPES]
-    lines = [pair.replace("\n", " = ", 1) for pair in pairs if pair.partition("\n")[2] not in ("", "true", "false")]
-    if lines:
-        yield _by_text(".git/config", "git runs the programs that it names", lines)
-    path = project.ddx_dir / "config.yaml"
-    lines = [line.strip() for line in text_of(path).split("\n") if _DDX_COMMAND.match(line)]
-    if lines:
-        yield _by_text(_name(project, path), "ddx runs the commands that it names", lines)
-    for name in names_in(project.ddx_dir / "checks"):
-        yield _by_content(project, project.ddx_dir / "checks" / name, "ddx runs its command after an attempt")
-
-
-def _by_text(subject: str, runs: str, lines: list[str]) -> Brought:
-    text = "\n".join(lines)
-    return Brought(subject, runs, hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(), _first_lines(text))
-
-
-def _gates(root: Path) -> Iterator[Brought]:
-    for name, command in GATES.items():
-        if is_file(root / name):
-            yield Brought(command, f"`commit` runs it as the build gate of {name}")
+def _brought(project: Project, subject: str, runs: str, content: bytes | None = None) -> Brought:
+    digest = "" if content is None else hashlib.sha256(content).hexdigest()
+    lines = (clean_line(line, 120) for line in (content or b"").decode("utf-8", "replace").split("\n") if line.strip())
+    entry = person.Allowed("run", os.path.realpath(project.main_root), subject, digest)
+    return Brought(entry, runs, tuple(lines)[:SHOWN_LINES])
 
 
 def _name(project: Project, path: Path) -> str:
     return os.path.relpath(path, project.main_root)
-
-
-def _first_lines(text: str) -> tuple[str, ...]:
-    return tuple(clean_line(line, 120) for line in text.split("\n") if line.strip())[:SHOWN_LINES]

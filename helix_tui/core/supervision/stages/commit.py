@@ -21,6 +21,7 @@ from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.files import decode_object, text
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.editing.execute.trust import LEFTHOOK
 from helix_tui.core.editing.lifecycle import unclosed
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan import plan
@@ -82,8 +83,6 @@ class Committed(Struct, frozen=True):
     push_note: str
     closed: bool
 
-
-LEFTHOOK = ("lefthook.yml", "lefthook.yaml", ".lefthook.yml")
 
 NO_GATE = "no build gate here: neither lefthook.yml with lefthook installed nor Cargo.toml nor package.json"
 
