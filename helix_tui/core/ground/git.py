@@ -20,7 +20,7 @@ TIMEOUT_S = 30.0
 CAP = 64 << 20
 """Bytes of git's output that are kept."""
 
-_OBJECTS_ONLY = ("rev-parse", "rev-list", "cat-file", "ls-tree", "for-each-ref", "merge-base")
+_NO_DRIVERS = ("config", "rev-parse", "rev-list", "cat-file", "ls-tree", "for-each-ref", "merge-base")
 """Verbs that read no file of the work tree and merge none, so that no filter and no merge driver is asked."""
 _DRIVERS = r"^(filter\..*\.(clean|smudge|process|required)|merge\..*\.driver)$"
 _OWN_MERGE = "git merge-file --marker-size=%L %A %O %B"
@@ -31,27 +31,10 @@ class GitFailed(HelixError):
     """Git failed. The message states the command, git's own message and what to do."""
 
 
-def own_settings(root: Path, pattern: str) -> list[tuple[str, str]]:
-    """Names, as git compares them, and values of settings that a repository brings; none where git cannot be asked."""
-    try:
-        return _own_settings(root, pattern, TIMEOUT_S)
-    except OSError:
-        return []
-
-
-def _own_settings(root: Path, pattern: str, timeout: float) -> list[tuple[str, str]]:
-    words = reading_argv(root, "config", "--show-scope", "-z", "--get-regexp", pattern)
-    done = run(words, env=reading_environment(root), timeout=timeout, cap=CAP, stop_at_cap=True)
-    listed = os.fsdecode(done.stdout).split("\0")
-    settings = [setting.partition("\n") for setting in listed[1::2]]
-    own = zip(listed[::2], settings, strict=False)
-    return [(name, value) for scope, (name, _, value) in own if scope in ("local", "worktree")]
-
-
 def _without_drivers(root: Path, timeout: float) -> dict[str, str]:
     """The environment in which no filter and no merge driver of the repository's own configuration runs."""
     env = reading_environment(root)
-    names = {name for name, _ in _own_settings(root, _DRIVERS, timeout)}
+    names = {name for name, _ in own_settings(root, _DRIVERS, timeout)}
     # by the environment, as `-c` takes no name that contains "="
     count = int(env.get("GIT_CONFIG_COUNT") or 0)
     for place, name in enumerate(sorted(names), count):
@@ -76,7 +59,7 @@ def read_git(
         GitFailed: git is not installed, took too long, or failed.
     """
     try:
-        env = reading_environment(root) if words[0] in _OBJECTS_ONLY else _without_drivers(root, timeout)
+        env = reading_environment(root) if words[0] in _NO_DRIVERS else _without_drivers(root, timeout)
         done = run(
             reading_argv(root, *words), env=env, timeout=timeout, cap=cap, stop_at_cap=True, given=given
         )  # fmt: skip
@@ -98,6 +81,14 @@ def ask_git(root: Path, *words: str, timeout: float = TIMEOUT_S, cap: int = CAP,
         return read_git(root, *words, timeout=timeout, cap=cap, given=given)
     except GitFailed:
         return None
+
+
+def own_settings(root: Path, pattern: str, timeout: float = TIMEOUT_S) -> list[tuple[str, str]]:
+    """Names, as git compares them, and values of settings that a repository brings; none where git cannot be asked."""
+    done = ask_git(root, "config", "--show-scope", "-z", "--get-regexp", pattern, timeout=timeout)
+    words = ("" if done is None else os.fsdecode(done.stdout)).split("\0")
+    settings = zip(words[::2], (word.partition("\n") for word in words[1::2]), strict=False)
+    return [(name, value) for scope, (name, _, value) in settings if scope in ("local", "worktree")]
 
 
 def change_git(root: Path, *words: str, timeout: float) -> Finished:
