@@ -7,19 +7,13 @@ from collections.abc import Iterable
 
 from helix_tui.cli.call import Call
 from helix_tui.core.editing.execute.trust import Brought
-from helix_tui.core.ground.text import clean_line
-
-
-def describe(brought: Brought) -> list[str]:
-    """One thing that would run: what it is, when it runs, its first lines."""
-    return [f"{clean_line(brought.subject, 120)}: {brought.runs}", *(f"    {line}" for line in brought.lines)]
 
 
 def ask_person(call: Call, waiting: Iterable[Brought]) -> bool:
     """Show what would run, and ask; only an explicit yes allows it."""
     call.note("This repository brings what would run when you change something:")
     for brought in waiting:
-        for line in describe(brought):
+        for line in brought.describe():
             call.note(f"  {line}")
     sys.stderr.write("Allow it for this repository, as it is now? [y/N] ")
     sys.stderr.flush()

@@ -23,6 +23,7 @@ from textual.system_commands import SystemCommandsProvider
 from textual.widget import Widget
 from textual.widgets import Input, OptionList
 
+from helix_tui.core.editing.execute.trust import NotAllowed, allow
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import Dismissal, HelixScreen, TooSmall
 from helix_tui.widgets.base.line import Line
@@ -128,6 +129,18 @@ class LinesSheet(Sheet):
         event.stop()
         self.dismiss()
         self._confirmed()
+
+
+def ask_to_allow(push: Callable[[Sheet], object], refused: NotAllowed, then: Callable[[], object]) -> None:
+    """Show what the repository brings that would run; once a person allows it, do what was refused."""
+
+    def confirmed() -> None:
+        allow(refused.waiting)
+        then()
+
+    lines = [[(line, "text")] for brought in refused.waiting for line in brought.describe()]
+    note = "Enter allows it for this repository, as it is now, and continues; `helix-tui trust --revoke` forgets it."
+    push(LinesSheet("run what this repository brings?", lines, note, confirmed))
 
 
 class OverlayScreen(HelixScreen):

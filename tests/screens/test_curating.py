@@ -19,6 +19,7 @@ from helix_tui.screens.editing.preview import HalfWaySheet, PreviewSheet, Troubl
 from helix_tui.screens.loop.screen import LoopScreen
 from helix_tui.screens.queue.bead_screen import BeadScreen
 from helix_tui.screens.queue.screen import QueueScreen
+from helix_tui.screens.sheet import LinesSheet
 from tests.core.supervision.conftest import ERAS, row, settled
 from tests.programs import write_ddx, write_program
 from tests.screens.conftest import Console, MakeConsole
@@ -873,3 +874,24 @@ async def test_a_long_title_does_not_push_the_question_about_it_out_of_a_side_pa
     async with app.run_test(size=(48, 24)) as pilot:
         await press(pilot, "x")
         assert app.sees("close, reopen or cancel")
+
+
+async def test_a_hook_of_the_repository_is_shown_and_allowed_by_a_key_and_the_change_goes_on(
+    console: MakeConsole,
+) -> None:
+    app = console(tracker("head"))
+    hook = app.root / ".ddx" / "hooks" / "validate-bead-update"
+    hook.parent.mkdir()
+    hook.write_text("#!/bin/sh\necho checked >> hook-ran\n")
+    hook.chmod(0o755)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(pilot, "+", "enter")
+        assert isinstance(app.screen, LinesSheet)
+        assert app.sees("validate-bead-update: ddx runs it at a change of a bead")
+        assert app.sees("echo checked >> hook-ran")
+        await press(pilot, "escape")
+        assert rows_of(app)["demo-a"]["priority"] == 1
+        await press(pilot, "+", "enter", "enter")
+        assert rows_of(app)["demo-a"]["priority"] == 0
+        await press(pilot, "-", "enter")
+        assert rows_of(app)["demo-a"]["priority"] == 1, "asked once"

@@ -149,6 +149,28 @@ async def test_a_loop_is_started_by_the_command_that_is_shown(console: MakeConso
     assert (app.root / "started").read_text() == f"run --summary --autonomy medium -C {app.root}"
 
 
+async def test_what_the_repository_brings_is_shown_and_allowed_by_a_key_before_a_loop_starts(
+    console: MakeConsole, a_ddx: None
+) -> None:
+    app = console(BEADS, look_out="once", own=(sys.executable, "-c", REPORTS))
+    (app.root / "lefthook.yml").write_text("pre-commit:\n  commands: {}\n")
+    async with app.run_test(size=(140, 30)) as pilot:
+        for answer in ("escape", "enter"):
+            await pilot.press("L")
+            await settled(pilot)
+            await pilot.press("s")
+            await settled(pilot)
+            await pilot.press("y")
+            await settled(pilot)
+            assert not (app.root / "started").exists()
+            assert app.sees("lefthook.yml: lefthook runs its commands at a commit")
+            assert app.sees("pre-commit:"), "its first lines"
+            await pilot.press(answer)
+            await settled(pilot)
+            await pilot.press("escape")
+    assert (app.root / "started").exists()
+
+
 async def test_a_running_loop_is_paused_and_stopped_after_the_bead(console: MakeConsole) -> None:
     app = console(BEADS, look_out="once", name="runs")
     a_run(app.root)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from helix_tui.cli.call import Call, CliError, locate
-from helix_tui.cli.trust_question import ask_person, describe
+from helix_tui.cli.trust_question import ask_person
 from helix_tui.core.editing.execute.trust import NOT_ALLOWED, Brought, allow, brought_by, not_allowed
 from helix_tui.core.ground import person
 from helix_tui.core.ground.own_folders import why_unused
@@ -48,7 +48,7 @@ def run(call: Call) -> int:
         call.emit({"repository": project.main_root, "brought": rows, "folders": folders})
         return 0
     for item in items:
-        call.print(f"{'not allowed' if item in waiting else 'allowed'}  " + "\n".join(describe(item)))
+        call.print(f"{'not allowed' if item in waiting else 'allowed'}  " + "\n".join(item.describe()))
     if not items:
         call.print("This repository brings nothing that would run.")
     return 0

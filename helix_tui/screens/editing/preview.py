@@ -7,6 +7,7 @@ sheet with the exact state.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on
@@ -17,6 +18,7 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.execute.curator import Result
 from helix_tui.core.editing.execute.gate import WritesForbidden
+from helix_tui.core.editing.execute.trust import NotAllowed
 from helix_tui.core.editing.plan import Plan
 from helix_tui.core.editing.preview import MAX_PLACES, Consequences
 from helix_tui.core.editing.steps import Conflict, Difference, PlanChanged, shown
@@ -26,7 +28,7 @@ from helix_tui.core.ground.text import clean_block, clean_line, counted, short_i
 from helix_tui.keymap import bindings, id_of
 from helix_tui.screens.editing.change_runner import Preview
 from helix_tui.screens.editing.requests import ChangeRequest, EditConflict, UndoRequest
-from helix_tui.screens.sheet import Sheet
+from helix_tui.screens.sheet import Sheet, ask_to_allow
 from helix_tui.widgets.base.line import Line, Span
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.text.page import Page
@@ -223,6 +225,10 @@ def run_request(
     def failed(error: Exception) -> None:
         if isinstance(error, PlanChanged) and again is not None:
             again(error)
+            return
+        if isinstance(error, NotAllowed):
+            again_allowed = partial(console.change_runner.run, request, shown, done, failed)
+            ask_to_allow(console.push_screen, error, again_allowed)
             return
         render_trouble(console, request, error)
         if ended is not None:

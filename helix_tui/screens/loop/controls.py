@@ -18,6 +18,7 @@ from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import Dialect, dialect_or_family
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import find_executable
+from helix_tui.core.editing.execute.trust import NotAllowed
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.processes.family import mark_for
@@ -44,6 +45,7 @@ from helix_tui.core.supervision.signals.responses import DEFAULT, LEVELS, SHORT,
 from helix_tui.core.supervision.stages.build import let_land, undone
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, chosen, environment_options, logs_folder
 from helix_tui.core.supervision.stages.results import answer_question
+from helix_tui.screens.sheet import ask_to_allow
 from helix_tui.settings import load_settings
 
 READ_ONLY = "this console was started with --read-only"
@@ -72,6 +74,8 @@ class LoopHost(Protocol):
     def run_worker(self, work: Any, *, thread: bool, group: str) -> Any: ...
 
     def call_from_thread(self, callback: Callable[..., Any], *args: Any) -> Any: ...
+
+    def push_screen(self, screen: Any) -> Any: ...
 
 
 class LoopControls:
@@ -163,6 +167,7 @@ class LoopControls:
         project, words = self._host.snapshot.project, self.start_words
 
         def work() -> str:
+            self._curator().require_allowed()
             started = start_run(project, words)
             if started.code is not None:
                 why = started.trouble or run_status(project).explanation
@@ -239,6 +244,7 @@ class LoopControls:
 
         def work() -> str:
             done = 0
+            self._curator().require_allowed()
             let_land(self._curator(), allowed)
             for bead_id in bead_ids:
                 words = delegate.one_bead(bead_id, who or self.who)
@@ -367,14 +373,17 @@ class LoopControls:
         if self.read_only:
             self._host.say(READ_ONLY, "warning")
             return
-        self._host.run_worker(partial(self._carry_out, work), thread=True, group=group)
+        self._host.run_worker(partial(self._carry_out, group, work), thread=True, group=group)
 
-    def _carry_out(self, work: Callable[[], str]) -> None:
+    def _carry_out(self, group: str, work: Callable[[], str]) -> None:
         severity = "information"
         try:
             said = work()
         except DdxError as error:
             said, severity = f"{error.message}: {error.advice}", "error"
+        except NotAllowed as refused:
+            self._host.call_from_thread(ask_to_allow, self._host.push_screen, refused, partial(self._do, group, work))
+            return
         # another console, or the command line, was faster; UnknownQuestion is a HelixError too
         except KeyError:
             said, severity = "that question has been answered already", "warning"

@@ -51,6 +51,10 @@ class Brought(Struct, frozen=True):
         """A file in the repository, or a command."""
         return self.entry.subject
 
+    def describe(self) -> list[str]:
+        """What it is, when it runs, its first lines."""
+        return [f"{clean_line(self.subject, 120)}: {self.runs}", *(f"    {line}" for line in self.lines)]
+
 
 class NotAllowed(HelixError, OSError):
     """Something that the repository brings would run, and the person has not allowed it."""

@@ -20,6 +20,7 @@ from helix_tui.core.ddx.attempts.attempt import format_tokens, format_whole, rea
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
+from helix_tui.core.editing.execute.trust import not_allowed
 from helix_tui.core.editing.steps import OperationRefused, called, named
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.processes.family import born_at
@@ -56,6 +57,8 @@ class Loop:
         self._tracker = TrackerCommit(work.project)
         self._held: set[str] = set()
         """Beads held back for a decision, and beads skipped: once is enough."""
+        self._waiting_at_start = not_allowed(work.project)
+        """What the repository brings that no part of this run may start (build gates)."""
 
     def run(self) -> Stop:
         """Run until something stops it, and save the reason."""
@@ -539,6 +542,9 @@ class Loop:
         )
         for line in (*blockers, *filter(None, [uncommitted])):
             tell(line)
+        for brought in not_allowed(work.project):
+            if brought not in self._waiting_at_start:
+                tell(f"{brought.subject} changed during this run and waits for your permission: helix-tui trust")
         return stop
 
     def _keep_refused(self) -> None:

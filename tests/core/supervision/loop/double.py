@@ -189,6 +189,8 @@ def _execute(spec: dict[str, Any], folder: Path) -> dict[str, Any] | None:
     status = spec.get("status", "success")
     for words in spec.get("do", []):
         _bead([word.replace("{id}", bead_id) for word in words])
+    for name, text in spec.get("files", {}).items():
+        Path(name).write_text(text)
     if spec.get("close", status == "success"):
         _bead(["bead", "close", bead_id])
     result = {"bead_id": bead_id, "status": status, "attempt_id": "", "harness": "codex"}

@@ -443,3 +443,17 @@ def test_a_paused_run_is_said_to_be_paused(stage: StageFactory) -> None:
         save_state(project, RunState(run_id="r", pid=os.getpid(), phase="paused", attempted_cycles=2))
         explanation = run_status(project).explanation
     assert explanation == f"paused (pid {os.getpid()}, started at 2026-11-28T10:00:00Z); 0 of 2 cycles completed"
+
+
+def test_what_was_changed_while_it_ran_and_would_run_is_listed_at_its_end(stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("a-2")])
+    (world.root / "Cargo.toml").write_text("[package]\n")
+    changed = {"lefthook.yml": "pre-commit:\n", "package.json": "{}"}
+    world.turns({"results": [{"files": changed}]}, {"results": [{}]})
+    outcome = world.run()
+    assert (outcome.state.completed_cycles, outcome.stop.code) == (2, 0), "it is not refused in its middle"
+    waits = "changed during this run and waits for your permission: helix-tui trust"
+    assert [line for line in world.said if waits in line] == [
+        f"helix: lefthook.yml {waits}",
+        f"helix: npm test {waits}",
+    ]
