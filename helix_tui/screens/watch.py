@@ -110,6 +110,13 @@ class NotifierHost(Protocol):
     @property
     def status_summary(self) -> StatusSummary | None: ...
 
+    @property
+    def workers(self) -> Iterable[Any]: ...
+
+
+ATTEMPTING = "one-bead"
+"""Group of the console's workers that have beads attempted one after the other."""
+
 
 class Notifier:
     """Follows every new state of one console and notifies the user once of each new event."""
@@ -127,6 +134,7 @@ class Notifier:
         """Take a new state; notify of what is new in it, in a thread."""
         now, summary = self._clock(), self._host.status_summary
         loop = summary is not None and summary.run.condition == "active"
+        loop = loop or any(worker.group == ATTEMPTING and worker.is_running for worker in self._host.workers)
         found = self._watch.see(needs, snapshot.runs, snapshot.attempts, now=now, loop=loop, beads=snapshot.queue.beads)
         gone = self._watch.gone()
         self._held += found

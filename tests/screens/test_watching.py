@@ -9,6 +9,7 @@ import shlex
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +29,7 @@ from helix_tui.core.supervision.signals.questions import OpenQuestions, Tried, b
 from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.needs.actions import BesideQueue
 from helix_tui.screens.needs.screen import NeedsScreen
+from helix_tui.screens.watch import ATTEMPTING
 from helix_tui.settings import Settings, parse_quiet
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.journal_host import at_rest, lines, row
@@ -292,6 +294,12 @@ async def test_the_end_of_a_run_is_said_on_the_screen_too(console: MakeConsole) 
         await at_rest(pilot)
         at_work = replace(app.snapshot, runs=(Run("a", live=True, verdict="alive"),))
         app.notifier.see(at_work, ())
+        attempted = threading.Event()
+        retries = app.run_worker(attempted.wait, thread=True, group=ATTEMPTING)
+        app.notifier.see(app.snapshot, ())
+        assert not app._notifications, "between two of several retries it has not ended"
+        attempted.set()
+        await retries.wait()
         app.notifier.see(app.snapshot, (Need("proposed", "b", "", 0),))
         await pilot.pause()
         (said,) = (notice.message for notice in app._notifications)

@@ -46,6 +46,7 @@ from helix_tui.core.supervision.stages.build import let_land, undone
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, chosen, environment_options, logs_folder
 from helix_tui.core.supervision.stages.results import answer_question
 from helix_tui.screens.sheet import ask_to_allow
+from helix_tui.screens.watch import ATTEMPTING
 from helix_tui.settings import load_settings
 
 READ_ONLY = "this console was started with --read-only"
@@ -259,7 +260,7 @@ class LoopControls:
                 done += 1
             return f"{counted(done, 'bead has', 'beads have')} been attempted; the Loop screen shows the outcomes"
 
-        self._do("one-bead", work)
+        self._do(ATTEMPTING, work)
 
     def command_words(self, name: str, words: Sequence[str]) -> tuple[str, ...]:
         """One of HELIX's commands on this project; the user's text comes last, unchanged."""
