@@ -158,27 +158,28 @@ class TerminalDriver(LinuxDriver):
     def start_application_mode(self) -> None:
         """Take the terminal, and watch for signals to quit."""
         super().start_application_mode()  # type: ignore[no-untyped-call]
-        self._watch_signals()
-
-    def _watch_signals(self) -> None:
         for number in LEAVE:
             # this runs after every suspension too; under nohup, SIGHUP stays ignored
             if number not in self._handlers and signal.getsignal(number) is not signal.SIG_IGN:
                 self._handlers[number] = signal.signal(number, self._leave)
 
     def close(self) -> None:
-        """Restore the terminal and the signal handlers."""
+        """Restore the terminal; at the end the signal handlers too."""
         super().close()
-        while self._handlers:
-            signal.signal(*self._handlers.popitem())
         if not self._app._exit:  # the terminal is only lent
             return
+        while self._handlers:
+            signal.signal(*self._handlers.popitem())
         for number in (signal.SIGTSTP, signal.SIGCONT):
             signal.signal(number, signal.SIG_DFL)
         if cast(_Writer, self._writer_thread).discarded:
             # the last lines of the command would wait for such a terminal forever
-            for stream in (sys.__stdout__, sys.__stderr__):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), cast(TextIO, stream).fileno())
+            self._write_nowhere()
+
+    @staticmethod
+    def _write_nowhere() -> None:
+        for stream in (sys.__stdout__, sys.__stderr__):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), cast(TextIO, stream).fileno())
 
     def lend(self, command: Sequence[str]) -> int:
         """Run a program in the terminal until it exits, while the app is suspended; return its exit code.
@@ -191,10 +192,10 @@ class TerminalDriver(LinuxDriver):
         """
         began = time.monotonic()
         before = {number: signal.signal(number, handler) for number, handler in _WHILE_LENT.items()}
-        self._watch_signals()
         try:
             self._guest = start(command, stdin=None, stdout=None, stderr=None, own_session=False)
-            code = self._guest.wait()
+            # with a timeout it is polled: after a stop another thread may get a signal, which interrupts no wait here
+            code = self._guest.wait(threading.TIMEOUT_MAX)
             logs.program(command, f"rc {code}", time.monotonic() - began)
             return code
         finally:
@@ -208,6 +209,10 @@ class TerminalDriver(LinuxDriver):
         signal.signal(number, before)
         # the event loop may be waiting for the terminal, or for the program that has it
         cast(_Writer, self._writer_thread).leave()
+        if self._suspending:
+            # the terminal was restored before the stop and is the shell's: nothing more is written to it or read
+            self._write_nowhere()
+            os.dup2(os.pipe()[0], self.fileno)
         if self._guest is not None:
             self._guest.send_signal(number)
             threading.Timer(GUEST_S, self._guest.kill).start()

@@ -54,6 +54,8 @@ class State:
     """Whether the terminal is no longer read."""
     guest: bool = False
     """Whether another program has the terminal."""
+    stopped: bool = False
+    """Whether it and its guest are stopped first, and continued only when they are to leave."""
 
 
 STATES = (
@@ -79,6 +81,12 @@ STATES = (
     State("editor", ("E",), guest=True),
     State("tour", (":", "tour", "\r"), guest=True),
     State("tour, later", (":", "tour", "\r", "", ""), guest=True),
+    State("tour, by its key", ("\x14",), guest=True),
+    State("tour, ctrl+z while it starts", ("\x14\x1a", "\x1a"), guest=True),
+    State("tour, stopped", ("\x14", "", ""), guest=True, stopped=True),
+    State("editor, stopped", ("E",), guest=True, stopped=True),
+    State("stopped", (), stopped=True),
+    *(State(f"stopped, ddx {kind}", (), kind, stopped=True) for kind in ("hangs", "floods")),
     State("loop runs", ("L", "s", "\r")),
     *(State(f"ddx {kind}", (), kind) for kind in ("hangs", "floods", "ignores")),
     *(State(f"preview, ddx {kind}", ("-",), kind) for kind in ("hangs", "floods", "ignores")),
@@ -113,6 +121,12 @@ class Console(Terminal):
         for number in range(300):
             os.write(self.fd, b"j" if number % 40 < 20 else b"k")
             time.sleep(0.01)
+
+    def stop(self) -> None:
+        """Stop all that it has in its terminal, as a shell's job: the group has no shell, and may take no notice."""
+        for sign in (signal.SIGTSTP, signal.SIGSTOP):
+            os.killpg(self.pid, sign)
+            self.settle(0.4, 1.2)
 
     def ended(self, within: float) -> bool:
         """Whether it ends; reads what it writes meanwhile where anybody does."""
@@ -154,10 +168,14 @@ def leave(state: State, way: str, folder: Path) -> tuple[float, list[str]]:
         console.press(state.keys)
         if state.deaf:
             console.stuff()
+        if state.stopped:
+            console.stop()
         first = begun = time.monotonic()
         if way.startswith("SIG"):
             os.kill(console.pid, getattr(signal, way))
-        else:
+        if state.stopped:
+            os.killpg(console.pid, signal.SIGCONT)
+        if way in KEYS:
             os.write(console.fd, KEYS[way])
         while not console.ended(0.02):
             if not state.deaf:

@@ -88,6 +88,38 @@ def test_who_was_stopped_draws_everything_and_ends_as_ever(session: Session, sig
     assert not session.traces()
 
 
+@pytest.mark.parametrize("sign", [signal.SIGHUP, signal.SIGTERM])
+def test_who_was_stopped_and_is_asked_to_leave_leaves_the_terminal_to_the_shell(
+    session: Session, sign: signal.Signals
+) -> None:
+    os.kill(session.terminal.pid, signal.SIGTSTP)
+    _until(session, lambda: _state(session) == "T")
+    session.drain(0.2, 1.0)
+    session.tail = b""
+    for number in (sign, signal.SIGCONT):
+        os.kill(session.terminal.pid, number)
+    with pytest.raises(Ended) as ended:
+        _until(session, lambda: False)
+    assert ended.value.code == 128 + sign
+    assert not session.tail
+    assert not session.left()
+    assert not session.traces()
+
+
+def test_who_was_stopped_beside_a_guest_and_is_asked_to_leave_leaves(session: Session) -> None:
+    session.took = False
+    session.write(b"\x14")
+    _until(session, lambda: session.took)
+    os.killpg(session.terminal.pid, signal.SIGSTOP)
+    _until(session, lambda: _state(session) == "T")
+    os.kill(session.terminal.pid, signal.SIGTERM)
+    os.killpg(session.terminal.pid, signal.SIGCONT)
+    with pytest.raises(Ended) as ended:
+        _until(session, lambda: False)
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert not session.traces()
+
+
 def test_bytes_that_are_no_text_and_reports_of_nothing_end_nothing(session: Session) -> None:
     for text in ODD:
         session.write(text.encode("utf-8", "surrogateescape"))
