@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterable, Sequence
 from encodings.utf_8 import IncrementalDecoder
 from types import FrameType
-from typing import Any, Protocol, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from textual import events
 from textual._xterm_parser import XTermParser
@@ -29,6 +29,9 @@ from textual.drivers.linux_driver import LinuxDriver
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.processes.start import Process, start
 
+if TYPE_CHECKING:
+    from helix_tui.app import HelixApp
+
 LEAVE = (signal.SIGTERM, signal.SIGHUP)
 """Signals on which the console quits as by a key; a second one of the same kind ends it at once."""
 HELD_CHARS = 64_000
@@ -37,16 +40,6 @@ LAST_WRITE_S = 0.8
 """How long a terminal that takes nothing at all is waited for once the console quits."""
 GUEST_S = 1.2
 """How long a program that has the terminal may take to end once the console quits."""
-
-
-class _Barrier(Protocol):
-    def report(self, error: Exception) -> None: ...
-
-
-class _Guarded(Protocol):
-    """What the driver needs from the app beyond Textual's."""
-
-    barrier: _Barrier
 
 
 class Decoder(IncrementalDecoder):
@@ -259,7 +252,7 @@ class TerminalDriver(LinuxDriver):
                 if not self.exit_event.is_set():
                     self._app.call_later(self._app.panic)
             except Exception as error:  # noqa: BLE001 - the barrier logs it
-                cast(_Guarded, self._app).barrier.report(error)
+                cast("HelixApp", self._app).barrier.report(error)
                 continue
             return
 
