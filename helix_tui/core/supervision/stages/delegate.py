@@ -196,12 +196,11 @@ class Delegate(Struct):
         if verb is None:
             message = f"the help of this ddx names no verb to {_VERB_MEANINGS[verb_name]}"
             raise DdxError(("ddx",), message, OTHER_DDX, TOO_OLD)
-        primary = self.project.primary
-        if primary is not None and verb_name != "ask_model" and not self.dialect.works_from_linked:
+        if self.project.primary is not None and verb_name != "ask_model" and not self.dialect.works_from_linked:
             raise DdxError(
                 ("ddx", *verb.words),
                 "in a linked work tree a worker of this ddx uses a separate copy of the tracker",
-                f"start it in {clean_line(str(primary), 300)}",
+                f"start it in {clean_line(str(self.project.primary), 300)}",
                 TOO_OLD,
             )
         return verb
