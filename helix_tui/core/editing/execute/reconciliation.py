@@ -276,10 +276,13 @@ Named = Mapping[str, Collection[str]]
 def expected_rewrites(beads: Mapping[str, Bead], dialect: Dialect, named: Named) -> tuple[Rewrite, ...]:
     """The fields that the next write adds to every row without them."""
     fills = [(name, f'"{name}"'.encode(), value) for name, value in (dialect.fills or {}).items()]
+    bare = Bead("")
     return _grouped(
         (bead_id, name, None, value)
         for bead_id, bead in beads.items()
         for name, key, value in fills
+        # a row with another value than that of an absent field has the field: it need not be read
+        if getattr(bead, name, None) == getattr(bare, name, None)
         if key not in bead.raw and name not in named.get(bead_id, ())
     )
 
