@@ -47,7 +47,7 @@ def settle_documents(work: LoopWork) -> None:
     """Raise conflicts between the documents.
 
     Raises:
-        Stopped: two demands cannot both hold.
+        Stopped: two documents of one rank supersede each other.
     """
     documents = _documents(work)
     findings = find_conflicts(documents, open_spec_ids(work.look().queue.beads))

@@ -370,7 +370,7 @@ REASONS = {
     "question": "the next step waits for an answer",
     "approval": "a person must approve it first",
     "operator_attention": "ddx asks for a person to look",
-    "physics_level": "two requirements cannot both hold",
+    "physics_level": "what governs the work contradicts itself",
     "stop_requested": "somebody asked it to stop",
     "interrupted": "it was interrupted",
     "check_failed": "the agent that was asked what comes next failed",
