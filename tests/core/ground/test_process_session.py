@@ -137,13 +137,20 @@ def test_what_a_starter_that_was_killed_left_at_work_is_known_by_its_mark(tmp_pa
     assert session.left_behind(tmp_path) == ()
 
 
-def test_a_number_that_another_process_has_by_now_is_left_alone(stranger: subprocess.Popen[bytes]) -> None:
+def test_a_number_that_another_process_has_by_now_is_left_alone(
+    stranger: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signals: list[int] = []
     former = session.Member(stranger.pid)
     # its start time, by which psutil tells processes of one number apart
     setattr(former, "_ident", (stranger.pid, 0.0))  # noqa: B010
-    session.signal_all([former], signal.SIGKILL)
-    assert session.end([former]) == ()
-    assert stranger.poll() is None
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "kill", lambda pid, sign: signals.append(sign) if sign else None)
+        session.signal_all([former], signal.SIGKILL)
+        assert session.end([former]) == ()
+        assert signals == []
+        session.signal_all([session.Member(stranger.pid)], signal.SIGUSR1)
+    assert signals == [signal.SIGUSR1], "the one that it is gets it"
     born = session.born_at(stranger.pid)
     assert born
     assert process_lives(stranger.pid, born=born)
