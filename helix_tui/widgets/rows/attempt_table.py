@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -22,6 +21,7 @@ from helix_tui.core.ground.time import NS, clock_time, format_span, local_moment
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, cut, fit, width_of
 from helix_tui.widgets.base.row_source import Column, fitting, sorted_first
+from helix_tui.widgets.base.word_filter import WordFilter
 from helix_tui.widgets.figures import LOOKS, look_of
 
 ENDING_CELLS = 14
@@ -447,57 +447,35 @@ class GroupPlaces:
         return self._starts[number] + 1 + place - self._firsts[number]
 
 
-class AttemptFilter:
-    """Words that an attempt must all contain; ``key:word`` tests one field, ``-`` negates a word."""
+class AttemptFilter(WordFilter):
+    """The filter of attempts."""
 
     FIELDS = ("outcome", "status", "bead", "harness", "model")
 
     def __init__(self, text: str, beads: Mapping[str, Bead] | None = None) -> None:
-        self.text = text
-        self.words = text.lower().split()
+        super().__init__(text)
         self._beads = beads
-
-    @property
-    def problem(self) -> str:
-        """What is not understood, in one sentence; empty if all is."""
-        keys = (word.lstrip("-").partition(":") for word in self.words)
-        strange = next((key for key, colon, _ in keys if colon and key.isalpha() and key not in self.FIELDS), "")
-        return f"no field “{clean_line(strange, 20)}”; there are {', '.join(self.FIELDS)}" if strange else ""
 
     def matches(self, attempt: Attempt) -> bool:
         """Whether the attempt passes."""
-        return all(self._has(attempt, word) for word in self.words)
+        if not self.words:
+            return True
+        word, bead = look_of(attempt).word, (self._beads or {}).get(attempt.bead_id)
+        fields = {
+            "outcome": f"{word} {attempt.verdict.outcome}",
+            "status": f"{word} {attempt.status}",
+            "bead": f"{attempt.bead_id} {bead.title}" if bead is not None else attempt.bead_id,
+            "harness": attempt.harness,
+            "model": attempt.model,
+        }
+        # the outcome is in the status
+        return self._accepts(fields, " ".join((*(fields[name] for name in self.FIELDS[1:]), attempt.attempt_id)))
 
     def matches_run(self, run: Run) -> bool:
         """Whether a run passes; its status is ``running``, ``silent`` or ``gone``."""
         said = {"alive": "running", "silent": "running silent", "dead": "gone"}[run.verdict]
         shown = Attempt(run.attempt_id or "", run.bead_id or "", status=said, harness=run.harness, model=run.model)
         return self.matches(shown)
-
-    def _has(self, attempt: Attempt, word: str) -> bool:
-        wanted = not word.startswith("-") or len(word) == 1
-        word = word if wanted else word[1:]
-        key, colon, value = word.partition(":")
-        if colon and key in self.FIELDS:
-            return (value in self._field(attempt, key).lower()) is wanted
-        # the outcome is in the status
-        held = " ".join(self._field(attempt, name) for name in self.FIELDS[1:])
-        return (word in f"{held} {attempt.attempt_id}".lower()) is wanted
-
-    def _field(self, attempt: Attempt, name: str) -> str:
-        if name == "outcome":
-            return f"{look_of(attempt).word} {attempt.verdict.outcome}"
-        if name == "status":
-            return f"{look_of(attempt).word} {attempt.status}"
-        if name == "bead":
-            bead = (self._beads or {}).get(attempt.bead_id)
-            return f"{attempt.bead_id} {bead.title}" if bead is not None else attempt.bead_id
-        return attempt.harness if name == "harness" else attempt.model
-
-    def pattern(self) -> re.Pattern[str] | None:
-        """The text that the words highlight in the rows."""
-        words = [word for word in self.words if word[0] != "-" and word.split(":")[0] not in self.FIELDS]
-        return re.compile("|".join(map(re.escape, words)), re.IGNORECASE) if words else None
 
     def ways(self, start: str, attempts: Iterable[Attempt]) -> list[tuple[str, str]]:
         """Completions of the word being typed, with their meaning."""

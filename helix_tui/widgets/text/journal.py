@@ -5,7 +5,6 @@ before and after field by field, how to undo it, what changed since.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
@@ -16,6 +15,7 @@ from helix_tui.core.ground.time import NS, format_age
 from helix_tui.themes import Sign
 from helix_tui.widgets.base.line import Line, Span, cut, rule, spread
 from helix_tui.widgets.base.row_source import RowSource
+from helix_tui.widgets.base.word_filter import WordFilter
 from helix_tui.widgets.rows.attempt_table import day_name
 from helix_tui.widgets.text.pane import Para, TextPane, section
 
@@ -117,49 +117,21 @@ class ChangeRows(RowSource):
         return [[(said, "muted")]]
 
 
-class ChangeFilter:
-    """Words that a change must all contain; ``key:word`` tests one field, ``-`` negates a word."""
+class ChangeFilter(WordFilter):
+    """The filter of the journal."""
 
     FIELDS = ("state", "who", "bead", "op")
-
-    def __init__(self, text: str = "") -> None:
-        self.text = text
-        self.words = text.lower().split()
-
-    @property
-    def problem(self) -> str:
-        """What is not understood, in one sentence; empty if all is."""
-        for word in self.words:
-            key, colon, _ = word.lstrip("-").partition(":")
-            if colon and key.isalpha() and key not in self.FIELDS:
-                return f"no field “{clean_line(key, 20)}”; there are {', '.join(self.FIELDS)}"
-        return ""
 
     def passing(self, rows: Iterable[ChangeRow]) -> list[ChangeRow]:
         """The changes that contain all words; without any, what the loop did by itself is left out."""
         if not self.words:
             return [row for row in rows if row.who != LOOP]
-        return [row for row in rows if all(self._has(row, word) for word in self.words)]
+        return [row for row in rows if self._matches(row)]
 
-    def _has(self, row: ChangeRow, word: str) -> bool:
-        wanted = not word.startswith("-") or len(word) == 1
-        word = word if wanted else word[1:]
-        key, colon, value = word.partition(":")
-        fields = {
-            "state": f"{row.state} {row.sign.word}",
-            "who": row.who.lower(),
-            "bead": " ".join(row.beads).lower(),
-            "op": row.key,
-        }
-        if colon and key in fields:
-            return (value in fields[key]) is wanted
-        held = " ".join((row.title.lower(), row.words, *fields.values()))
-        return (word in held) is wanted
-
-    def pattern(self) -> re.Pattern[str] | None:
-        """The text that the words highlight in the rows."""
-        words = [word for word in self.words if word[0] != "-" and word.split(":")[0] not in self.FIELDS]
-        return re.compile("|".join(map(re.escape, words)), re.IGNORECASE) if words else None
+    def _matches(self, row: ChangeRow) -> bool:
+        state = f"{row.state} {row.sign.word}"
+        fields = {"state": state, "who": row.who, "bead": " ".join(row.beads), "op": row.key}
+        return self._accepts(fields, " ".join((row.title, row.words, *fields.values())))
 
     def ways(self, start: str) -> list[tuple[str, str]]:
         """Completions of the word being typed, with their meaning."""
