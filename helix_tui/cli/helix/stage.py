@@ -178,8 +178,8 @@ def _closing(done: StageOutcome) -> list[str]:
     if done.ok and not done.status and done.stage.status is not None:
         return [f"the answer has no {done.stage.status.name} trailer: read it for the result"]
     if done.stage.name == "review" and done.status == "ISSUES_FOUND" and not done.problems:
-        filed = trailers.number("FINDINGS_FILED") or 0
-        return [f"review reported {trailers.number('ISSUES_COUNT')} issue(s), {filed} filed as tracker issues"]
+        filed = trailers.get("FINDINGS_FILED") or 0
+        return [f"review reported {trailers.get('ISSUES_COUNT')} issue(s), {filed} filed as tracker issues"]
     if done.stage.name == "backfill" and done.ok:
         return [f"research epic={trailers.get('RESEARCH_EPIC')}", f"backfill report={trailers.get('BACKFILL_REPORT')}"]
     return []

@@ -362,6 +362,8 @@ def plan_fields(writing: PlanBuilder, bead_id: str, given: Mapping[str, str]) ->
         else:
             SetEligible(bead_id, on).plan(writing)
     writing.update(bead_id, fields)
+    if ALLOWED in given:
+        release_refused(writing, bead_id)
 
 
 class ClearFields(Operation, frozen=True, tag="unset"):
@@ -474,21 +476,6 @@ class DropChange(Operation, frozen=True, tag="drop"):
         rejected = option("--reject-preserved", rev) if rev and writing.dialect.lands_kept else ()
         writing.update(bead_id, {DROPPED: self.attempt_id}, flags=rejected)
         release_refused(writing, bead_id)
-
-
-class AllowLanding(Operation, frozen=True, tag="allow"):
-    """Let a worker land an attempt's kept change although a review refused it."""
-
-    attempt_id: str
-
-    @property
-    def saying(self) -> str:
-        return "let the refused change of {} land"
-
-    def plan(self, writing: PlanBuilder) -> None:
-        must_exist(writing.overlay, self.bead_id)
-        writing.update(self.bead_id, {ALLOWED: self.attempt_id})
-        release_refused(writing, self.bead_id)
 
 
 def chain(start: str, above: Callable[[str], Any]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from helix_tui.core.editing.fields import (
     AddDependency,
-    AllowLanding,
     ChangeLabels,
     ClearFields,
     DropChange,
@@ -27,7 +26,6 @@ from helix_tui.core.editing.operation import Operation
 
 __all__ = [
     "AddDependency",
-    "AllowLanding",
     "CancelBead",
     "ChangeLabels",
     "ClaimBead",
@@ -58,7 +56,6 @@ Recorded = (
     | CloseBead
     | CloseWithCommit
     | CreateBead
-    | AllowLanding
     | DropChange
     | ReleaseBead
     | RemoveDependency

@@ -29,7 +29,7 @@ from helix_tui.core.supervision.signals.focus import (
     plan_upkeep,
     read_focus,
 )
-from helix_tui.core.supervision.signals.kept_changes import may_land
+from helix_tui.core.supervision.signals.kept_changes import landable
 from helix_tui.core.supervision.signals.orphans import Orphan, plan_release, release_title
 from helix_tui.core.supervision.signals.questions import follow_undo
 from helix_tui.core.supervision.stages.landing import follow_landing, merge_of
@@ -416,11 +416,8 @@ def _as_one(done: Sequence[Result], shown: Plan, problems: tuple[str, ...]) -> R
 
 def kept_changes(console: Console, bead_ids: Sequence[str]) -> list[Attempt]:
     """The attempts on these beads whose kept change ddx may land as it is; none if this ddx always executes afresh."""
-    dialect, beads = console.loop_controls.dialect, console.snapshot.queue.beads
-    made = (console.snapshot.attempts.deciding(bead_id) for bead_id in bead_ids)
-    return [
-        attempt for attempt in made if attempt is not None and may_land(dialect, attempt, beads.get(attempt.bead_id))
-    ]
+    snapshot = console.snapshot
+    return landable(snapshot.queue, console.loop_controls.dialect, snapshot.attempts, bead_ids)
 
 
 def carry_through(console: Console, bead_ids: Sequence[str], do: Callable[[Sequence[Attempt]], object]) -> None:

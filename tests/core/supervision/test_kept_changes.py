@@ -14,7 +14,7 @@ from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.dialect import AUGUST, DdxVerb, Dialect
 from helix_tui.core.editing.eligibility_hold import plan_holds
 from helix_tui.core.editing.execute.gate import QueueState
-from helix_tui.core.editing.operations import AllowLanding, DropChange
+from helix_tui.core.editing.operations import DropChange, SetFields
 from helix_tui.core.editing.steps import Overlay, PlanBuilder
 from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.verdict import decide
@@ -53,10 +53,10 @@ def test_which_beads_wait_for_a_persons_decision(
     ("decision", "prior"),
     [
         (DropChange("a", MADE.attempt_id, MADE.result_rev), {}),
-        (AllowLanding("a", MADE.attempt_id), {"execution-eligible": True}),
+        (SetFields("a", {"helix-allowed": MADE.attempt_id}), {"execution-eligible": True}),
     ],
 )
-def test_the_hold_ends_exactly_with_the_decision(decision: DropChange | AllowLanding, prior: dict[str, object]) -> None:
+def test_the_hold_ends_exactly_with_the_decision(decision: DropChange | SetFields, prior: dict[str, object]) -> None:
     holding = PlanBuilder(Overlay(queue_of([row("a", **prior), row("b")])), LANDS)
     plan_holds(holding, {"a": REFUSED})
     assert (holding.overlay.value("a", "execution-eligible"), holding.overlay.value("a", HELD)) == (False, REFUSED)

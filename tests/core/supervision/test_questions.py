@@ -10,7 +10,7 @@ import pytest
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.editing.execute.gate import WriteGate, WritesForbidden
-from helix_tui.core.editing.operations import AllowLanding, DropChange, Operation, SetFields
+from helix_tui.core.editing.operations import DropChange, Operation, SetFields
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.supervision.decide.needs import asked_of, needs_of
@@ -98,7 +98,7 @@ REV = "c0ffee" + "0" * 34
     [
         ("one line is enough", "repair-cycle-exhausted", [DropChange("a", "20260820T100000-a", REV)]),
         ("do not land it", "repair-cycle-exhausted", [DropChange("a", "20260820T100000-a", REV)]),
-        ("please land it", "repair-cycle-exhausted", [AllowLanding("a", "20260820T100000-a")]),
+        ("please land it", "repair-cycle-exhausted", [SetFields("a", {"helix-allowed": "20260820T100000-a"})]),
         ("one line is enough", "execution_failed", []),
     ],
 )

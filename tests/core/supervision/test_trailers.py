@@ -87,7 +87,7 @@ def test_a_path_and_an_id_end_where_the_agent_goes_on_talking() -> None:
 def test_of_other_trailers_the_last_one_counts() -> None:
     answer = "REVIEW_STATUS: CLEAN\n\nreview_status: ISSUES_FOUND\nISSUES_COUNT: 4 issues\n"
     trailers = parse_trailers(answer, STAGES["review"])
-    assert (trailers.get("REVIEW_STATUS"), trailers.number("ISSUES_COUNT")) == ("ISSUES_FOUND", 4)
+    assert (trailers.get("REVIEW_STATUS"), trailers.get("ISSUES_COUNT")) == ("ISSUES_FOUND", "4")
 
 
 @given(st.text(max_size=400), st.sampled_from(sorted(STAGES)))

@@ -358,14 +358,7 @@ class Loop:
             return
         if len(passed) == len(ready) or self._held & set(passed):
             self._nothing_else(tried, undecided(queue_state.queue))
-        for bead_id in passed if work.options.autonomy == "low" else ():
-            about = f"skip {called(bead_id)}"
-            work.permit("curation", about, f"{about}, tried once?", lasting=True)
-        self._held |= set(passed)
-        self.curating.keep_back({*passed, *undecided(queue_state.queue)})
-        for bead_id in passed:
-            work.teller.always(f"skipping {called(bead_id)}, tried in this run ({tried[bead_id].why})")
-        raise Retry
+        self._skip(queue_state, {bead_id: f"tried in this run ({tried[bead_id].why})" for bead_id in passed})
 
     def _without_documents(self, queue_state: QueueState) -> None:
         """Skip beads whose governing document does not exist; if nothing else is ready, do what the check says.
@@ -380,12 +373,23 @@ class Loop:
         if len(lacking) == len(ready):
             self.passes.next_action()
             raise Retry
-        for bead_id in lacking:
+        missing = work.without_document
+        self._skip(queue_state, {bead_id: f"its document {missing[bead_id]} is missing" for bead_id in lacking})
+
+    def _skip(self, queue_state: QueueState, reasons: Mapping[str, str]) -> NoReturn:
+        """Keep workers from these beads during this run, each for its reason.
+
+        Raises:
+            Retry: the queue changed.
+            Stopped: a person must approve it first.
+        """
+        for bead_id in reasons:
             about = f"skip {called(bead_id)}"
-            work.permit("curation", about, f"{about}, whose document is missing?", lasting=True)
-            work.teller.always(f"skipping {called(bead_id)}: its document {work.without_document[bead_id]} is missing")
-        self._held |= set(lacking)
-        self.curating.keep_back({*lacking, *undecided(queue_state.queue)})
+            self.work.permit("curation", about, f"{about}: {reasons[bead_id]}?", lasting=True)
+        self._held |= set(reasons)
+        self.curating.keep_back({*reasons, *undecided(queue_state.queue)})
+        for bead_id, reason in reasons.items():
+            self.work.teller.always(f"skipping {called(bead_id)}: {reason}")
         raise Retry
 
     def _nothing_but_held(self, queue_state: QueueState) -> None:

@@ -41,25 +41,18 @@ def decided_by_a_person(bead: Bead, attempt: Attempt) -> bool:
     return any(text(bead.document(), name) == attempt.attempt_id for name in marks)
 
 
-def refused_change(dialect: Dialect | None, bead: Bead, attempt: Attempt | None) -> bool:
-    """Whether the next worker would land a change of an open bead that a review refused, and no person let it."""
-    if dialect is None or not dialect.lands_kept or attempt is None or bead.status in TERMINAL:
-        return False
-    refused = attempt.verdict.outcome == "refused" and may_land(dialect, attempt, bead)
-    return refused and not decided_by_a_person(bead, attempt)
-
-
 def refused_changes(queue: Queue, dialect: Dialect | None, attempts: AttemptBook) -> dict[str, Attempt]:
-    """The beads whose refused change the next worker would land, each with its attempt; parked ones wait anyway."""
+    """The beads whose change a review refused and the next worker would land, though no person let it, each with its
+    attempt; parked ones wait anyway.
+    """
     if dialect is None or not dialect.lands_kept:
         return {}
-    return {
-        bead_id: attempt
-        for bead_id, bead in queue.beads.items()
-        if (attempt := attempts.deciding(bead_id)) is not None
-        and refused_change(dialect, bead, attempt)
-        and queue.state(bead_id) not in OPENED_BY_A_PERSON
-    }
+    parked = {*TERMINAL, *OPENED_BY_A_PERSON}
+    kept = landable(
+        queue, dialect, attempts, (bead_id for bead_id in queue.beads if queue.state(bead_id) not in parked)
+    )
+    refused = (attempt for attempt in kept if attempt.verdict.outcome == "refused")
+    return {each.bead_id: each for each in refused if not decided_by_a_person(queue.beads[each.bead_id], each)}
 
 
 def refusal_words(bead: Bead, attempt: Attempt) -> str:
@@ -101,20 +94,21 @@ def lands_words(kept: Attempt) -> str:
     )
 
 
+def landable(queue: Queue, dialect: Dialect, attempts: AttemptBook, bead_ids: Iterable[str]) -> list[Attempt]:
+    """The attempts that decide these beads' states, as far as their kept change may be landed."""
+    latest = (attempts.deciding(bead_id) for bead_id in bead_ids)
+    return [made for made in latest if made is not None and may_land(dialect, made, queue.beads.get(made.bead_id))]
+
+
 def kept_change(project: Project, queue: Queue, dialect: Dialect, bead_id: str) -> Attempt | None:
     """The attempt that decides a bead's state, if its kept change may be landed."""
-    if not dialect.carries_through:
-        return None
     records = AttemptIndex.of(project)
     records.refresh(queue.beads)
-    made = records.deciding(bead_id)
-    return made if may_land(dialect, made, queue.beads.get(bead_id)) else None
+    return next(iter(landable(queue, dialect, records.book, [bead_id])), None)
 
 
 def landed_by_opening(project: Project, queue: Queue, dialect: Dialect, bead_ids: Iterable[str]) -> tuple[str, ...]:
     """The kept changes of these beads that a worker would land by itself once the beads are open."""
-    if not dialect.lands_kept:
-        return ()
-    parked = [each for each in bead_ids if queue.state(each) in OPENED_BY_A_PERSON]
-    made = (kept_change(project, queue, dialect, bead_id) for bead_id in parked)
-    return tuple(lands_words(attempt) for attempt in made if attempt is not None)
+    parked = [bead_id for bead_id in bead_ids if queue.state(bead_id) in OPENED_BY_A_PERSON]
+    attempts = attempts_now(AttemptIndex.of(project), queue, dialect) if parked else AttemptBook()
+    return tuple(map(lands_words, landable(queue, dialect, attempts, parked)))

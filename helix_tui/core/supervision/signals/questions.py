@@ -482,13 +482,14 @@ def answering(bead: Bead, text: str, now: int, kept: Kept) -> list[Operation]:
     """
     from helix_tui.core.ddx.attempts.from_events import was_rejected
     from helix_tui.core.editing import operations
+    from helix_tui.core.editing.fields import ALLOWED
 
     requested, made = [decision(bead, text, now)], kept(bead.id)
     if made is None or not made.preserved or was_rejected(bead, made.result_rev):
         return requested
     if _LANDING.match(text.strip()):
         refused = made.verdict.outcome == "refused"
-        return [*requested, operations.AllowLanding(bead.id, made.attempt_id)] if refused else requested
+        return [*requested, operations.SetFields(bead.id, {ALLOWED: made.attempt_id})] if refused else requested
     if made.result_rev:
         requested.append(operations.DropChange(bead.id, made.attempt_id, made.result_rev))
     return requested

@@ -27,7 +27,8 @@ from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.files import text
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.operations import AllowLanding
+from helix_tui.core.editing.fields import ALLOWED
+from helix_tui.core.editing.operations import SetFields
 from helix_tui.core.editing.steps import named
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.time import now_ns
@@ -102,7 +103,7 @@ def let_land(curator: Curator, attempts: Iterable[Attempt]) -> None:
     Raises:
         DdxError: it could not be recorded.
     """
-    wanted = [AllowLanding(attempt.bead_id, attempt.attempt_id) for attempt in attempts]
+    wanted = [SetFields(attempt.bead_id, {ALLOWED: attempt.attempt_id}) for attempt in attempts]
     if wanted:
         done = curator.run(wanted, title=f"let what a review refused land: {named([each.bead_id for each in wanted])}")
         if done.error is not None:

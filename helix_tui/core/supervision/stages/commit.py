@@ -25,8 +25,7 @@ from helix_tui.core.editing.execute.trust import LEFTHOOK
 from helix_tui.core.editing.lifecycle import unclosed
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan import plan
-from helix_tui.core.editing.steps import Overlay, called, named
-from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.editing.steps import OperationRefused, Overlay, called, named
 from helix_tui.core.ground.files import is_file, text_of
 from helix_tui.core.ground.git import GitFailed, change_git
 from helix_tui.core.ground.merge_trial import branch_of
@@ -59,7 +58,7 @@ _REBASE = ("rebase", "-q", "--no-autostash", "@{upstream}")
 _PUSH = ("push", "-q")
 
 
-class CommitError(HelixError):
+class CommitError(OperationRefused):
     """Nothing was committed, or a later step failed.
 
     Attributes:

@@ -35,7 +35,7 @@ from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.writes import remove, replace_file
 from helix_tui.core.supervision.signals.questions import OpenQuestions
-from helix_tui.core.supervision.stages.commit import CommitError, clean_tree, failure, require_branch, try_git
+from helix_tui.core.supervision.stages.commit import clean_tree, failure, require_branch, try_git
 
 MAX_NAMED = 5
 _MAX_BYTES = 1 << 30
@@ -216,11 +216,8 @@ def _require_mergeable(root: Path) -> None:
     Raises:
         OperationRefused: one is missing.
     """
-    try:
-        require_branch(root)
-    except CommitError as error:
-        raise OperationRefused(str(error)) from None
-    if not _is_clean(root):
+    require_branch(root)
+    if not clean_tree(root):
         raise OperationRefused("tracked files have changes that are not committed; commit or stash them first")
     if ask_git(root, "var", "GIT_COMMITTER_IDENT") is None:
         raise OperationRefused(
@@ -320,7 +317,7 @@ def _take_out(root: Path, sha: str, oldest: str, parent: str) -> LandedMerge:
     holders = try_git(root, "for-each-ref", "--contains", oldest, "--format=%(refname)").out.split()
     if others := [ref for ref in holders if ref != here]:
         return LandedMerge(sha, why=f"{clean_line(others[0], 120)} has it too; {by_hand}")
-    if not _is_clean(root):
+    if not clean_tree(root):
         return LandedMerge(sha, why=f"tracked files have changes that are not committed; {by_hand}")
     # --keep refuses to overwrite a changed file
     return LandedMerge(sha, ("reset", "--keep", parent))
@@ -330,7 +327,7 @@ def _put_back(root: Path, sha: str, oldest: str, parent: str) -> LandedMerge:
     del oldest
     if try_git(root, "merge-base", "--is-ancestor", sha, "HEAD").rc == 0:
         return LandedMerge(sha, why="it is in the branch")
-    if _head(root) != parent or not _is_clean(root):
+    if _head(root) != parent or not clean_tree(root):
         raise OperationRefused("the branch has moved on since the merge was undone: land the kept change again")
     return LandedMerge(sha, ("merge", "--ff-only", sha))
 
@@ -356,10 +353,3 @@ def follow_landing(curator: Curator, done: Result | None) -> str:
 
 def _head(root: Path) -> str:
     return try_git(root, "rev-parse", "HEAD").out.strip()
-
-
-def _is_clean(root: Path) -> bool:
-    try:
-        return clean_tree(root)
-    except CommitError as error:
-        raise OperationRefused(error.message) from None

@@ -196,7 +196,7 @@ def _review(project: Project, done: StageOutcome) -> StageOutcome:
     """Check a review: CLEAN 0, ISSUES_FOUND 10; findings need a count to be followed up."""
     if done.status != "ISSUES_FOUND":
         return done
-    if done.trailers.number("ISSUES_COUNT") is None:
+    if not done.trailers.get("ISSUES_COUNT"):
         return replace(done, problems=(*done.problems, "review output missing ISSUES_COUNT trailer"))
     return replace(done, code=ISSUES_FOUND)
 

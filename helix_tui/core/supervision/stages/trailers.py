@@ -34,11 +34,6 @@ class Trailers(Struct, frozen=True):
         """A trailer's value, or ""."""
         return self.values.get(name, "")
 
-    def number(self, name: str) -> int | None:
-        """A trailer's value as a whole number."""
-        found = re.match(r"\d+", self.get(name))
-        return int(found.group()) if found else None
-
 
 NO_TRAILERS = Trailers()
 
