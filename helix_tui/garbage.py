@@ -9,7 +9,7 @@ import gc
 import sys
 from time import thread_time
 
-from helix_tui.core.ground.threads import give_back
+from helix_tui.core.ground.processes.threads import give_back
 
 MAX_YOUNG_OBJECTS = 400_000
 """How many new objects allow a collection while a key is handled."""

@@ -40,9 +40,9 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from helix_tui.core.ground.person import state_folder
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS
+from helix_tui.core.ground.trust.person import state_folder
 
 if TYPE_CHECKING:
     from helix_tui.core.supervision.run_state.budget import Budget

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from helix_tui.core.ground import person
 from helix_tui.core.ground.process import allow_programs
+from helix_tui.core.ground.trust import person
 from tests.rerun import pytest_configure, pytest_runtest_logreport, pytest_sessionfinish
 
 __all__ = ["pytest_configure", "pytest_runtest_logreport", "pytest_sessionfinish"]  # hooks of this suite

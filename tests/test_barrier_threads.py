@@ -68,7 +68,7 @@ async def test_job_of_a_screen(console: MakeConsole) -> None:
 )
 async def test_thread_that_reads_goes_on(console: MakeConsole, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     """A watch that fails, a monitor that stumbles: the next look finds what changed."""
-    monkeypatch.setattr("helix_tui.core.ground.threads.FIRST_REST_S", 0.01)
+    monkeypatch.setattr("helix_tui.core.ground.processes.threads.FIRST_REST_S", 0.01)
     root = console().root
     failed = threading.Event()
 

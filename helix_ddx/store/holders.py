@@ -25,9 +25,9 @@ from helix_ddx.store.workspace import VerbCall
 from helix_tui.core.beads.readiness import Claims
 from helix_tui.core.beads.record import Bead, UnreadableLine
 from helix_tui.core.ground.files import open_file
+from helix_tui.core.ground.processes.threads import pid_alive
 from helix_tui.core.ground.project import Project, lease_roots, machine_name
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import NS, parse_instant
 
 TIMEOUT_S = 60

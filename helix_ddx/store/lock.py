@@ -20,7 +20,7 @@ from pathlib import Path
 
 from helix_ddx.files import Disk, second
 from helix_ddx.flags import Refused, parse_duration, parse_float
-from helix_tui.core.ground.threads import pid_alive
+from helix_tui.core.ground.processes.threads import pid_alive
 from helix_tui.core.ground.time import NS, now_ns, parse_instant
 
 RETRY_S = 0.05

@@ -21,7 +21,7 @@ from helix_ddx.verbs.status import active_work
 from helix_tui.core.beads import readiness
 from helix_tui.core.beads.readiness import Queue, pick_order
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ground.threads import pid_alive
+from helix_tui.core.ground.processes.threads import pid_alive
 from helix_tui.core.ground.time import format_age
 
 _SIMULATION = "helix_ddx.simulator.verb:run"

@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 from helix_tui.cli.app_factory import OnChange, add_arguments, make_app
 from helix_tui.cli.call import Call, locate
+from helix_tui.core.ground.processes.threads import keep_heaps_small
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.threads import keep_heaps_small
 from helix_tui.core.snapshot.feed import Live
 from helix_tui.core.snapshot.snapshot import Change, Snapshot, merge_changes
 from helix_tui.settings import load_settings

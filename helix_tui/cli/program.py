@@ -21,9 +21,9 @@ from helix_tui import __version__
 from helix_tui.cli.call import Call
 from helix_tui.cli.commands import COMMANDS, CONSOLE, HEADINGS, MODULES, ROWS, grouped
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground import person
 from helix_tui.core.ground.errors import DEFECT, READER_GONE, HelixError, ReaderGone
 from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.trust import person
 from helix_tui.core.supervision.stages.commands import CommandRow
 
 

@@ -16,8 +16,8 @@ from types import FrameType
 
 from helix_tui.cli.call import CliError
 from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.processes.programs import program, python_argv
 from helix_tui.core.ground.processes.start import PIPE, Process, TimeoutExpired, start
-from helix_tui.core.ground.programs import program, python_argv
 from helix_tui.core.ground.text import clean_block
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from textual.app import App, SuspendNotSupported
 
 from helix_tui.core.ground.process import Finished, run
-from helix_tui.core.ground.programs import program
+from helix_tui.core.ground.processes.programs import program
 from helix_tui.core.ground.text import clean_line
 from helix_tui.terminal import TerminalDriver
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.beads.tracker import read_tracker
-from helix_tui.core.ground.threads import pid_alive
+from helix_tui.core.ground.processes.threads import pid_alive
 from tests.cli.conftest import Cli
 from tests.cli.test_console import LIMIT_S, Terminal
 

@@ -15,10 +15,11 @@ import pytest
 
 from helix_tui.cli.program import main
 from helix_tui.core.ask.index.database import Database as AskDatabase
-from helix_tui.core.ground import person, sqlite
-from helix_tui.core.ground.own_folders import NotUsed
+from helix_tui.core.ground import sqlite
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.sqlite import connect, record_of
+from helix_tui.core.ground.trust import person
+from helix_tui.core.ground.trust.own_folders import NotUsed
 from helix_tui.core.ground.writes import exclude, make_folder
 from helix_tui.core.memory.injection import memories_given
 from helix_tui.core.memory.memory_store import look_into, open_memory

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from helix_tui.cli.program import main
-from helix_tui.core.ground import person
-from helix_tui.core.ground.own_folders import NotUsed
-from helix_tui.core.ground.person import Allowed
 from helix_tui.core.ground.project import find_project
+from helix_tui.core.ground.trust import person
+from helix_tui.core.ground.trust.own_folders import NotUsed
+from helix_tui.core.ground.trust.person import Allowed
 from helix_tui.core.ground.writes import make_folder, replace_file
 from tests.conftest import ProjectFactory
 

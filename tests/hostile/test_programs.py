@@ -15,12 +15,12 @@ from helix_tui.core.ask.corpus.git import Git
 from helix_tui.core.ddx.attempts.evidence import git_diff
 from helix_tui.core.ground.git import GitFailed, read_git
 from helix_tui.core.ground.process import run
+from helix_tui.core.ground.processes.programs import NEUTRAL, program, python_argv
 from helix_tui.core.ground.processes.start import start
-from helix_tui.core.ground.programs import NEUTRAL, program, python_argv
 
 ROOT = Path(__file__).parents[2]
 DOOR = "helix_tui/core/ground/processes/start.py"
-FINDER = "helix_tui/core/ground/programs.py"
+FINDER = "helix_tui/core/ground/processes/programs.py"
 # a program of its own, in a Python that need not have helix-tui; it starts one program, by its absolute path
 APART = "helix_tui/plugin/lib/memory/core.py"
 STARTERS = ("os.system", "os.popen", "os.posix_spawn", "os.exec", "os.spawn", "asyncio.create_sub", "shutil.which")

@@ -16,7 +16,7 @@ from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.cli.editing.change import clear_errors
 from helix_tui.core.ddx.git_state import uncommitted
 from helix_tui.core.editing.execute.gate import WriteGate
-from helix_tui.core.ground.programs import program
+from helix_tui.core.ground.processes.programs import program
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.agents.hooks import (

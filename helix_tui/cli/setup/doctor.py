@@ -38,11 +38,11 @@ from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process
 from helix_tui.core.ground.files import NAMES, files_below, is_file, open_file
 from helix_tui.core.ground.log import BACKUPS, MAX_BYTES, scrubbed
-from helix_tui.core.ground.person import state_folder
-from helix_tui.core.ground.programs import program
+from helix_tui.core.ground.processes.programs import program
 from helix_tui.core.ground.project import Project, ddx_environment, find_ddx
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import now_ns
+from helix_tui.core.ground.trust.person import state_folder
 from helix_tui.core.supervision.signals.orphans import gone
 from helix_tui.settings import settings_file
 

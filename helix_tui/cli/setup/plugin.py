@@ -18,7 +18,7 @@ from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.core.ddx.client import MISSING
 from helix_tui.core.ground.files import text_of
 from helix_tui.core.ground.process import run as run_program
-from helix_tui.core.ground.programs import program, python_argv
+from helix_tui.core.ground.processes.programs import program, python_argv
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.writes import replace_file
 from helix_tui.core.supervision.agents.hooks import PLUGIN, PLUGIN_FOLDER, config_folder

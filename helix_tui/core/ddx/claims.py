@@ -16,9 +16,9 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.dialect import FRESH, HELD
 from helix_tui.core.ddx.files import JsonCache, instant
 from helix_tui.core.ground.files import Folder
+from helix_tui.core.ground.processes.threads import pid_alive
 from helix_tui.core.ground.project import Project, lease_roots, machine_name
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import NEVER, NS, clock_time, format_age
 
 Verdict = Literal["alive", "silent", "dead"]

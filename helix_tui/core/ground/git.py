@@ -11,10 +11,10 @@ import os
 from pathlib import Path
 
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.git_words import reading_argv, reading_environment
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.work_tree import git_environment
+from helix_tui.core.ground.trust.git_words import reading_argv, reading_environment
+from helix_tui.core.ground.trust.work_tree import git_environment
 
 TIMEOUT_S = 30.0
 CAP = 64 << 20

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from helix_tui.core.ground.files import status_of
-from helix_tui.core.ground.person import state_folder
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.text import clean_block, counted
+from helix_tui.core.ground.trust.person import state_folder
 from helix_tui.core.ground.writes import open_own, rename
 
 NAME = "helix.log"

@@ -17,10 +17,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ground.files import add_root, text_of
-from helix_tui.core.ground.own_folders import own_folder
-from helix_tui.core.ground.programs import program
+from helix_tui.core.ground.processes.programs import program
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.work_tree import (
+from helix_tui.core.ground.trust.own_folders import own_folder
+from helix_tui.core.ground.trust.work_tree import (
     WorkTree,
     configured,
     first_line,

@@ -14,12 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from helix_tui.core.ground import person
 from helix_tui.core.ground.files import RefusedFileError, text_of
-from helix_tui.core.ground.own_folders import NotUsed, is_tracked, require_used
-from helix_tui.core.ground.person import Allowed
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.work_tree import common_dir_above
+from helix_tui.core.ground.trust import person
+from helix_tui.core.ground.trust.own_folders import NotUsed, is_tracked, require_used
+from helix_tui.core.ground.trust.person import Allowed
+from helix_tui.core.ground.trust.work_tree import common_dir_above
 from helix_tui.core.ground.writes import DATABASE, PATTERNS, make_folder, open_own, prove
 
 MAX_VALUE_BYTES = 16 << 20

@@ -34,8 +34,8 @@ from helix_tui.core.ground.files import (
     status_of,
     writable,
 )
-from helix_tui.core.ground.own_folders import require_used
-from helix_tui.core.ground.work_tree import common_dir_above
+from helix_tui.core.ground.trust.own_folders import require_used
+from helix_tui.core.ground.trust.work_tree import common_dir_above
 
 HEADING = "# helix-tui keeps these for itself; prompts of a project may be committed"
 

@@ -24,12 +24,12 @@ from helix_tui.core.ddx.probe import at_hand
 from helix_tui.core.ddx.runs.running import STALL_AFTER_S, QueueReader, Run
 from helix_tui.core.editing.journal import Journal, edits_of
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground import person
 from helix_tui.core.ground.files import below, is_folder, names_in, status_of
+from helix_tui.core.ground.processes.threads import keep_at
 from helix_tui.core.ground.project import Project, lease_roots
 from helix_tui.core.ground.text import clean_line, counted
-from helix_tui.core.ground.threads import keep_at
 from helix_tui.core.ground.time import now_ns
+from helix_tui.core.ground.trust import person
 from helix_tui.core.snapshot.snapshot import Change, Condition, Notice, Snapshot, compare
 
 if TYPE_CHECKING:

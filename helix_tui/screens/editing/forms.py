@@ -22,7 +22,7 @@ from helix_tui.core.editing import operations
 from helix_tui.core.editing.authoring import PHASES, REQUIRED_LABEL, AuthoringFinding, Level, judge, judge_text
 from helix_tui.core.editing.steps import edge
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.programs import program
+from helix_tui.core.ground.processes.programs import program
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.editing.choices import whom

@@ -10,7 +10,7 @@ import pytest
 
 FREED = """
 from pathlib import Path
-from helix_tui.core.ground.threads import give_back
+from helix_tui.core.ground.processes.threads import give_back
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1])
 blocks = [bytes(3_000) for _ in range(20_000)]
@@ -30,7 +30,7 @@ def test_what_lies_free_below_something_held_is_given_back() -> None:
 
 HEAPS = """
 import ctypes, threading
-from helix_tui.core.ground.threads import keep_heaps_small
+from helix_tui.core.ground.processes.threads import keep_heaps_small
 keep_heaps_small()
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
@@ -56,7 +56,7 @@ def test_threads_share_two_heaps() -> None:
 
 LARGE_BLOCKS = """
 from pathlib import Path
-from helix_tui.core.ground.threads import keep_heaps_small
+from helix_tui.core.ground.processes.threads import keep_heaps_small
 keep_heaps_small()
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096

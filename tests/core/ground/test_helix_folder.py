@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ground.files import RefusedFileError
-from helix_tui.core.ground.work_tree import common_dir_above, configured
+from helix_tui.core.ground.trust.work_tree import common_dir_above, configured
 from helix_tui.core.ground.writes import HEADING, PATTERNS, exclude, make_folder
 
 

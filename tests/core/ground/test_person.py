@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ground import person
-from helix_tui.core.ground.person import Allowed, LedgerUnreadable, state_folder
+from helix_tui.core.ground.trust import person
+from helix_tui.core.ground.trust.person import Allowed, LedgerUnreadable, state_folder
 
 HOOK = Allowed("run", "/work/clone", "lefthook.yml", "sha256:1")
 

@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.git import GitFailed, read_git
-from helix_tui.core.ground.git_words import reading_argv, reading_environment
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.processes.start import PIPE, Process, start
+from helix_tui.core.ground.trust.git_words import reading_argv, reading_environment
 
 TIMEOUT_S = 60.0
 _CAP = 1 << 30

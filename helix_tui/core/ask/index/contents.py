@@ -32,8 +32,8 @@ from helix_tui.core.ask.index.segment import Blob, Segment, SegmentBuilder, Word
 from helix_tui.core.ask.index.view import MOST_COMMITS, CommitHistory, IndexView, packed
 from helix_tui.core.ask.records import Progress, Refreshed, Tree
 from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.processes.programs import NEUTRAL, python_argv
 from helix_tui.core.ground.processes.start import PIPE, Process, start
-from helix_tui.core.ground.programs import NEUTRAL, python_argv
 
 BATCH_BYTES = 2 << 20
 BATCH_FILES = 400

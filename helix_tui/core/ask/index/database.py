@@ -24,8 +24,8 @@ from helix_tui.core.ask import tokens
 from helix_tui.core.ask.corpus.reader import Pieces
 from helix_tui.core.ask.index.segment import NAME, Segment, shifted
 from helix_tui.core.ground.files import locked_folder
-from helix_tui.core.ground.own_folders import NotUsed
 from helix_tui.core.ground.sqlite import connect
+from helix_tui.core.ground.trust.own_folders import NotUsed
 from helix_tui.core.ground.writes import DATABASE, remove
 
 FORMAT = 7

@@ -45,9 +45,9 @@ from helix_tui.core.ask.tokens import terms_of
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.files import is_folder
 from helix_tui.core.ground.git import GitFailed
+from helix_tui.core.ground.processes.threads import keep_at
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.threads import keep_at
 
 BLAME_S = 5.0
 """Maximum seconds to wait for the commits of lines: a tenth of one is usual."""

@@ -36,9 +36,9 @@ from helix_tui.core.ddx.claims import (
 from helix_tui.core.ddx.runs.transcript import TranscriptTail, transcript_folders
 from helix_tui.core.ddx.runs.workers import WINDOW, Bundle, Bundles, Doing, Session, Sessions
 from helix_tui.core.ground.files import below
+from helix_tui.core.ground.processes.threads import pid_alive
 from helix_tui.core.ground.project import Project, worktree_roots
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import NS, clock_time, format_day, parse_instant
 
 if TYPE_CHECKING:

@@ -30,11 +30,11 @@ from helix_tui.core.editing.journal import JournalHistory, Who
 from helix_tui.core.editing.plan import Plan
 from helix_tui.core.editing.steps import CommandStep, PlanChanged, called, differences, preconditions
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.own_folders import require_used
 from helix_tui.core.ground.process import Finished, run
-from helix_tui.core.ground.programs import python_argv
+from helix_tui.core.ground.processes.programs import python_argv
 from helix_tui.core.ground.project import Project, ddx_environment, ddx_setting, find_ddx
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.trust.own_folders import require_used
 from helix_tui.core.ground.writes import open_own
 
 POLL_S = 0.02
@@ -166,7 +166,7 @@ def _holder(written: bytes) -> str:
         pid = int(written.split()[0])
     except (ValueError, IndexError):
         return "another process"
-    from helix_tui.core.ground.threads import pid_alive  # needed only after a long wait
+    from helix_tui.core.ground.processes.threads import pid_alive  # needed only after a long wait
 
     if not pid_alive(pid):
         return f"a ddx that process {pid} started before it died"

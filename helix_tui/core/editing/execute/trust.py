@@ -14,12 +14,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from helix_tui.core.ground import person
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import is_file, names_in, read_bytes, text_of
 from helix_tui.core.ground.git import own_settings
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
+from helix_tui.core.ground.trust import person
 
 OWN_HOOK = "c8fa336f814b948ce5bd7597c5f58fae7d66bdf092eaad357072f1e2b3ef85c4"
 """Digest of the hook that `install-hooks` writes."""

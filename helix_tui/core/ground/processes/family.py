@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 import psutil
 
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.threads import pid_alive
+from helix_tui.core.ground.processes.threads import pid_alive
 from helix_tui.core.ground.time import NS, format_instant
 
 _LOOK_STEP_S = 0.02

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from helix_tui.core.ground.programs import program
+from helix_tui.core.ground.processes.programs import program
 
 Process = subprocess.Popen[bytes]
 DEVNULL, PIPE, STDOUT = subprocess.DEVNULL, subprocess.PIPE, subprocess.STDOUT

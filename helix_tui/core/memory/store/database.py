@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from sqlite_utils import Database
 
 from helix_tui.core.embedding.minilm import Encoder
-from helix_tui.core.ground.own_folders import NotUsed
 from helix_tui.core.ground.process import run
-from helix_tui.core.ground.programs import NEUTRAL
+from helix_tui.core.ground.processes.programs import NEUTRAL
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.sqlite import connect
 from helix_tui.core.ground.time import NS, format_instant, now_ns
+from helix_tui.core.ground.trust.own_folders import NotUsed
 from helix_tui.core.memory.records import (
     DatabaseBusy,
     DatabaseCorrupt,

@@ -29,8 +29,8 @@ from helix_tui.core.editing.steps import Conflict, OperationRefused, Overlay, Pl
 from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.files import Folder, stamp_of
 from helix_tui.core.ground.merge_trial import MergeTrials, TriedMerge
+from helix_tui.core.ground.processes.threads import keep_at
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.threads import keep_at
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.decide.check import DocumentFacts, StatusSummary, take_status_summary
 from helix_tui.core.supervision.decide.needs import (

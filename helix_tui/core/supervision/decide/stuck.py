@@ -23,8 +23,8 @@ from helix_tui.core.beads.record import DRIFTED, TERMINAL, Bead, hold_reason
 from helix_tui.core.beads.tracker import Archived, find_archived
 from helix_tui.core.ddx.attempts.attempt import Attempt, Sums, count_outcomes, format_sum, sum_calls
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
+from helix_tui.core.ground.processes.threads import pid_alive
 from helix_tui.core.ground.text import clean_line, counted
-from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import NS, format_age, format_instant, parse_instant
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.focus import is_empty_epic, is_finished_epic

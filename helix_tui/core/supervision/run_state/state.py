@@ -29,10 +29,10 @@ from helix_tui.core.ddx.attempts.attempt import Sums, read_sums
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import is_locked, read_bytes, stamp_of
 from helix_tui.core.ground.processes.family import CLOCK_MARGIN, began_at, born_at
+from helix_tui.core.ground.processes.threads import pid_alive
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.records import decode_json, fitting_fields
 from helix_tui.core.ground.text import counted
-from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
 from helix_tui.core.ground.writes import open_own, remove, replace_file
 

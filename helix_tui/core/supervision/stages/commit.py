@@ -30,7 +30,7 @@ from helix_tui.core.ground.files import is_file, text_of
 from helix_tui.core.ground.git import GitFailed, change_git
 from helix_tui.core.ground.merge_trial import branch_of
 from helix_tui.core.ground.process import Finished, run
-from helix_tui.core.ground.programs import program
+from helix_tui.core.ground.processes.programs import program
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.signals.stoppage import foretell_stoppage

@@ -26,9 +26,9 @@ from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import below, is_file, read_bytes, status_of
 from helix_tui.core.ground.git import GitFailed, ask_git, read_git
+from helix_tui.core.ground.processes.threads import pid_alive
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.writes import replace_file
 from helix_tui.core.supervision.signals.focus import (
     Scope,

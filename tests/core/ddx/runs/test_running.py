@@ -18,8 +18,8 @@ from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.ddx.claims import Claim, ClaimReader, fresh_claims, judge
 from helix_tui.core.ddx.runs.running import RunReader, beads_at_work, holds
 from helix_tui.core.editing.journal import JournalEntry, JournalHistory, Who, edits_of
+from helix_tui.core.ground.processes.threads import pid_alive
 from helix_tui.core.ground.project import find_project, lease_roots
-from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import NS, format_instant, parse_instant
 
 NOW = parse_instant("2026-08-01T12:00:00Z") or 0

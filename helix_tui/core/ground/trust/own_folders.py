@@ -12,11 +12,11 @@ import stat
 from functools import lru_cache
 from pathlib import Path
 
-from helix_tui.core.ground import person
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import Stamp, names_in, read_bytes, stamp_of
-from helix_tui.core.ground.git_words import reading_argv, reading_environment
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.trust import person
+from helix_tui.core.ground.trust.git_words import reading_argv, reading_environment
 
 _MAX_INDEX = 512 << 20
 _PATIENCE_S = 10.0

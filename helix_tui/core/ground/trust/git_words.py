@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from helix_tui.core.ground.work_tree import git_environment
+from helix_tui.core.ground.trust.work_tree import git_environment
 
 # what a repository's configuration may name and reading must neither start nor open; `-c` outranks it
 _HELD = (
