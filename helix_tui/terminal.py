@@ -213,34 +213,27 @@ class TerminalDriver(LinuxDriver):
         self._loop.call_soon_threadsafe(self._app.call_later, self._app.exit, None, 128 + number)
 
     def _sigtstp_application(self, *_: Any) -> None:
+        self._continued = False
         self._loop.call_soon_threadsafe(self._suspend)
 
     def _suspend(self) -> None:
-        """Restore the terminal, stop, and take it again on SIGCONT."""
-        self._suspending, self._continued = True, False
+        """Restore the terminal, stop unless SIGCONT has come, and take it again: another program may have used it."""
         self.suspend_application_mode()
-        os.kill(os.getpid(), signal.SIGSTOP)
-        while not self._continued:
-            time.sleep(0.01)  # the process is stopped here
-        self._suspending = False
-        self._take_again()
-
-    def _sigcont_application(self, *_: Any) -> None:
-        self._continued = True
-        if not self._suspending:
-            self._loop.call_soon_threadsafe(self._after_stop)
-
-    def _after_stop(self) -> None:
-        """Redraw: another program may have used the terminal while this one was stopped by SIGSTOP."""
-        if self._auto_restart:
-            self.suspend_application_mode()
-            self._take_again()
-
-    def _take_again(self) -> None:
+        if not self._continued:
+            self._suspending = True
+            os.kill(os.getpid(), signal.SIGSTOP)
+            while not self._continued:
+                time.sleep(0.01)  # the process is stopped here
+            self._suspending = False
         self._must_signal_resume = True
         self.resume_application_mode()
         # another program has drawn over it meanwhile
         self._app.call_later(self._app.refresh, layout=True)
+
+    def _sigcont_application(self, *_: Any) -> None:
+        self._continued = True
+        if not self._suspending:
+            self._loop.call_soon_threadsafe(self._suspend)
 
     def _run_input_thread(self) -> None:
         """Read until stopped; what cannot be parsed is logged and skipped."""
