@@ -26,6 +26,12 @@ def test_what_stopped_the_worker_is_on_every_face(stranger: Stranger) -> None:
     assert check["reasons"][0]["code"] == "worker_stopped"
     assert [each["reason"] for each in stranger.tui_json("stuck")["stuck"]] == ["worker-stopped"]
     assert "last worker" in stranger.tui("doctor").stdout
+    assert stranger.tui_json("attempts")["attempts"] == [], "no agent was started"
+    calls = len(stranger.calls())
+    for words in (("run",), ("run", "--dry-run"), ("start",)):
+        refused = stranger.tui(*words, *stranger.agent_words)
+        assert (refused.returncode, "stray.txt" in refused.stderr) == (1, True), (words, refused.stderr)
+    assert len(stranger.calls()) == calls, "no readiness check is paid again"
     stranger.commit("stray")
     assert stranger.tui_json("status")["last_worker"]["cause_present"] is False
     assert stranger.tui_json("check")["next_action"] == "BUILD"

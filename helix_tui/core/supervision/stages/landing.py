@@ -306,7 +306,8 @@ def merge_of(root: Path, entry: JournalEntry, *, redo: bool = False) -> LandedMe
     oldest = newest
     while parents[oldest] in parents:
         oldest = parents[oldest]
-    return (_put_back if redo else _take_out)(root, newest, oldest, parents[oldest])
+    parent = parents[oldest]
+    return _put_back(root, newest, parent) if redo else _take_out(root, newest, oldest, parent)
 
 
 def _take_out(root: Path, sha: str, oldest: str, parent: str) -> LandedMerge:
@@ -323,8 +324,7 @@ def _take_out(root: Path, sha: str, oldest: str, parent: str) -> LandedMerge:
     return LandedMerge(sha, ("reset", "--keep", parent))
 
 
-def _put_back(root: Path, sha: str, oldest: str, parent: str) -> LandedMerge:
-    del oldest
+def _put_back(root: Path, sha: str, parent: str) -> LandedMerge:
     if try_git(root, "merge-base", "--is-ancestor", sha, "HEAD").rc == 0:
         return LandedMerge(sha, why="it is in the branch")
     if _head(root) != parent or not clean_tree(root):
