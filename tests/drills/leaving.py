@@ -106,7 +106,7 @@ class Console(Terminal):
 
     def __init__(self, root: Path, home: Path, ddx: Path, mark: str) -> None:
         editor = ddx.with_name("editor")
-        editor.write_text("#!/bin/sh\nsleep 600\n")
+        editor.write_text("#!/bin/sh\nexec sleep 600\n")
         editor.chmod(0o755)
         words = ["env", f"{MARK}={mark}", f"EDITOR={editor}", "HELIX_DDX_ERA=head", sys.executable]
         super().__init__([*words, "-m", "helix_tui", "-C", str(root), "--ddx", str(ddx)], root, home)
@@ -182,8 +182,8 @@ def leave(state: State, way: str, folder: Path) -> tuple[float, list[str]]:
         while not console.ended(0.02):
             if not state.deaf:
                 console.settle(0.0, 0.05)
-            if state.guest and way in KEYS and lived(task) - begun > 1.5:
-                # the first one ended the program that had the terminal
+            if (state.guest or state.stopped) and way in KEYS and lived(task) - begun > 1.5:
+                # the first one ended the program that had the terminal, or came before it was taken again
                 begun = lived(task)
                 os.write(console.fd, KEYS[way])
             if time.monotonic() - first > GIVEN_UP_S:
