@@ -13,7 +13,7 @@ from pathlib import Path
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.trust.git_words import reading_argv, reading_environment
+from helix_tui.core.ground.trust.git_words import reading_argv, reading_environment, without_bare
 from helix_tui.core.ground.trust.work_tree import git_environment
 
 TIMEOUT_S = 30.0
@@ -99,7 +99,7 @@ def change_git(root: Path, *words: str, timeout: float) -> Finished:
     """
     try:
         return run(
-            ("git", "-C", os.fspath(root), *words),
+            ("git", *without_bare(root), "-C", os.fspath(root), *words),
             env={**os.environ, **_CHANGING, **git_environment(root)},
             timeout=timeout,
         )

@@ -31,7 +31,8 @@ LEFTHOOK = ("lefthook.yml", "lefthook.yaml", ".lefthook.yml")
 GATES = {"Cargo.toml": "cargo check", "package.json": "npm test"}
 _GIT_PROGRAMS = (
     r"^(filter\..*\.(clean|smudge|process)|merge\..*\.driver|diff\..*\.(command|textconv)|diff\.external|credential\..*"
-    r"|core\.(hookspath|fsmonitor|sshcommand|editor|askpass|gitproxy|pager)|gpg\..*program|remote\..*\.(vcs|uploadpack|receivepack))$"
+    r"|core\.(hookspath|fsmonitor|sshcommand|editor|askpass|gitproxy|pager|alternaterefscommand)|gpg\..*(program|command)"
+    r"|remote\..*\.(vcs|uploadpack|receivepack)|trailer\..*\.(command|cmd)|submodule\..*\.update|protocol\..*allow)$"
 )
 _DDX_COMMAND = re.compile(r"^\s*-?\s*[\w-]*(?:command|cmd|exec|binary)s?\s*:\s*\S", re.IGNORECASE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from helix_tui.core.ground.trust.work_tree import git_environment
+from helix_tui.core.ground.trust.work_tree import git_environment, work_tree_above
 
 # what a repository's configuration may name and reading must neither start nor open; `-c` outranks it
 _HELD = (
@@ -37,9 +37,14 @@ _READING = {
 }
 
 
+def without_bare(root: Path) -> tuple[str, ...]:
+    """Words by which a folder in a work tree that only looks like a git folder is none; a bare repository is asked."""
+    return () if work_tree_above(root) is None else ("-c", "safe.bareRepository=explicit")
+
+
 def reading_argv(root: Path, *words: str) -> tuple[str, ...]:
     """The command line of a read-only git, for one that is kept running."""
-    return ("git", *_QUIET, "-C", os.fspath(root), words[0], *_FLAGS.get(words[0], ()), *words[1:])
+    return ("git", *_QUIET, *without_bare(root), "-C", os.fspath(root), words[0], *_FLAGS.get(words[0], ()), *words[1:])
 
 
 def reading_environment(root: Path) -> dict[str, str]:

@@ -68,7 +68,7 @@ def git_environment(folder: Path) -> dict[str, str]:
     return {"GIT_DIR": os.devnull} if tree is not None and tree.problem else {}
 
 
-_OWN_PARTS = ("HEAD", "config", "index", "logs", "packed-refs", "refs")
+_OWN_PARTS = ("HEAD", "config", "index", "logs", "objects", "packed-refs", "refs")
 """Parts of a git folder that must not be links to another repository's."""
 
 

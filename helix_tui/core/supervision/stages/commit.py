@@ -27,7 +27,7 @@ from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan import plan
 from helix_tui.core.editing.steps import OperationRefused, Overlay, called, named
 from helix_tui.core.ground.files import is_file, text_of
-from helix_tui.core.ground.git import GitFailed, change_git
+from helix_tui.core.ground.git import GitFailed, change_git, read_git
 from helix_tui.core.ground.merge_trial import branch_of
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.processes.programs import program
@@ -402,7 +402,7 @@ def _differs(root: Path, *words: str) -> bool:
 
 def _names(root: Path, *more: str) -> list[str]:
     # otherwise git writes non-ASCII letters as octal escapes
-    done = try_git(root, "-c", "core.quotePath=false", "diff", "--name-only", *more, "--", *_WORK)
+    done = try_git(root, "diff", "--name-only", *more, "--", *_WORK)
     return [line for line in done.out.split("\n") if line]
 
 
@@ -441,6 +441,10 @@ def failure(verb: str, done: Finished) -> str:
     return f"git {verb} failed: {clean_line(said, 1_000)}"
 
 
+_READING = ("diff", "for-each-ref", "log", "ls-files", "merge-base", "rev-parse", "symbolic-ref")
+"""Verbs that a preview runs too, before the person allowed what the repository brings: they must start none of it."""
+
+
 def try_git(root: Path, *words: str) -> Finished:
     """Run git in a work tree; without prompts or editor.
 
@@ -448,6 +452,8 @@ def try_git(root: Path, *words: str) -> Finished:
         CommitError: git does not start.
     """
     try:
+        if words[0] in _READING:
+            return read_git(root, *words, timeout=GIT_TIMEOUT_S, check=False)
         return change_git(root, *words, timeout=GIT_TIMEOUT_S)
     except GitFailed as error:
         raise CommitError(error.message, error.advice) from None
