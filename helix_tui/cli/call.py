@@ -15,13 +15,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ground.errors import HelixError, ReaderGone
 from helix_tui.core.ground.files import add_root
 from helix_tui.core.ground.project import Project, find_project, user_cache_dirs
+from helix_tui.core.ground.records import encode_json
 from helix_tui.core.ground.text import cell_width, clean_block, clean_line, clean_output, escape_json, fit
 from helix_tui.core.ground.time import now_ns, parse_now
 
@@ -148,7 +148,7 @@ class Call(Struct, frozen=True):
     def emit(self, document: dict[str, Any]) -> None:
         """Write the one JSON document of this call."""
         whole = {"schema": f"{self.command}/1", **document}
-        self.emit_line(msgspec.json.encode(whole, enc_hook=_plain))
+        self.emit_line(encode_json(whole, _plain))
 
     def emit_line(self, line: bytes) -> None:
         """Write one line for machines, at once."""

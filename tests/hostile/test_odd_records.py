@@ -9,6 +9,7 @@ import pytest
 
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ground.project import find_project
+from helix_tui.core.ground.records import encode_json
 from helix_tui.core.supervision.run_state.run_control import read_request
 from helix_tui.core.supervision.run_state.state import load_state
 from helix_tui.core.supervision.signals.questions import read_questions
@@ -89,3 +90,8 @@ def test_combining_marks_without_end_are_wrapped(width: int) -> None:
     text = "e" + "\u0301" * 400 + "字" + "\u0301" * 81
     lines = wrap_spans([(text, "text")], width, 0)
     assert "".join(part for line in lines for part, _ in line) == text
+
+
+def test_a_name_that_is_no_text_is_json_all_the_same() -> None:
+    assert encode_json({"path": "docs/\udcff.md", "at": Path("a")}) == b'{"path": "docs/?.md", "at": "a"}'
+    assert encode_json({"path": "docs/\u00e4.md"}) == '{"path":"docs/\u00e4.md"}'.encode()

@@ -36,7 +36,7 @@ from helix_tui.core.ddx.probe import dialect_of, verb_beside
 from helix_tui.core.ddx.runs.running import beads_at_work
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process
-from helix_tui.core.ground.files import NAMES, files_below, is_file, open_file
+from helix_tui.core.ground.files import NAMES, files_below, is_file, open_file, read_status
 from helix_tui.core.ground.log import BACKUPS, MAX_BYTES, scrubbed
 from helix_tui.core.ground.processes.programs import program
 from helix_tui.core.ground.project import Project, ddx_environment, find_ddx
@@ -229,7 +229,8 @@ def _parts(project: Project, checks: Sequence[DoctorCheck]) -> Iterator[tuple[st
     for folder, path in (("log", own), *((("log-of-the-user", user),) if user != own else ())):
         for number in range(BACKUPS + 1):
             each = path.with_name(f"{path.name}.{number}") if number else path
-            if is_file(each):
+            # a second name would be a file elsewhere
+            if is_file(each) and read_status(each).st_nlink == 1:
                 yield f"{folder}/{each.name}", clean(_read(each))
 
 

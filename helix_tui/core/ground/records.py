@@ -6,7 +6,7 @@ either.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any, get_type_hints
@@ -22,6 +22,17 @@ def decode_json(raw: bytes | str | None) -> Any:
     # the decoder gives up on deep nesting with a RecursionError
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+
+
+def encode_json(document: Mapping[str, Any], enc_hook: Callable[[Any], Any] = str) -> bytes:
+    """A document as JSON; question marks stand for the bytes of a file's name that are no text."""
+    try:
+        return msgspec.json.encode(document, enc_hook=enc_hook)
+    except UnicodeEncodeError:
+        import json  # as good as no document needs it
+
+        plain = msgspec.to_builtins(document, enc_hook=enc_hook)
+        return json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def fitting_fields(document: Mapping[str, Any], kind: type[Struct]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from helix_tui.core.ask.retrieval.question import terms_in
 from helix_tui.core.ask.retrieval.subject import may_have
 from helix_tui.core.ask.sessions.envelope import result_of
 from helix_tui.core.ground.files import names_in, read_bytes
-from helix_tui.core.ground.records import decode_json
+from helix_tui.core.ground.records import decode_json, encode_json
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.ground.writes import remove, replace_file
@@ -84,7 +84,7 @@ class AskHistory:
         Raises:
             OSError: the folder cannot be written.
         """
-        data = msgspec.json.encode({**document, "asked_at_ns": asked_at}, enc_hook=str)
+        data = encode_json({**document, "asked_at_ns": asked_at})
         stamp = re.sub(r"[-:]|\.\d+", "", format_instant(asked_at))
         # with only the hash, two runs of one second would be listed in any order
         number = sum(name.startswith(stamp) for name in self._names()) + 1
