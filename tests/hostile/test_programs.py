@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +19,10 @@ from helix_tui.core.ground.git import GitFailed, read_git
 from helix_tui.core.ground.process import run
 from helix_tui.core.ground.processes.programs import NEUTRAL, program, python_argv
 from helix_tui.core.ground.processes.start import start
+from tests.hostile.test_kinds import Stranger, stranger
+from tests.programs import write_program
+
+__all__ = ["stranger"]  # a fixture
 
 ROOT = Path(__file__).parents[2]
 DOOR = "helix_tui/core/ground/processes/start.py"
@@ -61,6 +67,44 @@ def test_every_python_of_ours_is_named_in_one_place() -> None:
     assert not wrong
     assert python_argv("helix_ddx")[1:3] == ("-P", "-E")
     assert os.path.isabs(python_argv("helix_ddx")[0])
+
+
+def test_every_git_goes_through_its_door() -> None:
+    """Only `ground.git` starts one by name; who keeps one running takes words and environment from the door."""
+    wrong = []
+    for name, tree in sources():
+        imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+        if len(imported & {"reading_argv", "reading_environment"}) == 1:
+            wrong.append(f"{name}: words without environment")
+        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args):
+            words = call.args[0].elts if isinstance(call.args[0], ast.Tuple | ast.List) else []
+            if ast.unparse(call.func).endswith(("run", "start")) and words and ast.unparse(words[0]) == "'git'":
+                wrong.append(f"{name}:{call.lineno}")
+    assert [place.partition(":")[0] for place in wrong] == ["helix_tui/core/ground/git.py"]
+
+
+@pytest.mark.long
+def test_every_git_of_what_is_looked_at_is_held(
+    stranger: Stranger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On every surface, as a git in front of the real one sees it."""
+    real, calls = shutil.which("git"), tmp_path / "calls"
+    calls.mkdir()
+    program = (
+        "import json, os, sys, tempfile\n"
+        f"file = tempfile.NamedTemporaryFile('w', dir={str(calls)!r}, delete=False)\n"
+        "json.dump([sys.argv[1:], os.environ.get('GIT_ALLOW_PROTOCOL')], file)\n"
+        f"file.close()\nos.execv({real!r}, ['git', *sys.argv[1:]])\n"
+    )
+    write_program(tmp_path / "front" / "git", program)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'front'}{os.pathsep}{os.environ['PATH']}")
+    stranger.use(changing=False)
+    seen = [json.loads(path.read_text()) for path in calls.iterdir()]
+    asked = [(words, protocols) for words, protocols in seen if words != ["--version"]]
+    assert len(asked) > 20
+    for words, protocols in asked:
+        assert {"core.fsmonitor=false", f"core.hooksPath={os.devnull}", "protocol.allow=never"} <= set(words), words
+        assert protocols == "none"
 
 
 def executable(path: Path, mark: Path) -> Path:
