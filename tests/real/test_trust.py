@@ -96,3 +96,4 @@ def test_a_night_over_beads_that_change_lefthook_is_refused_only_at_its_next_sta
     stranger.bead("Write one more", acceptance=CHECKED)
     again = stranger.supervised("--no-auto-review")
     assert (again.returncode, subject in again.stderr) == (NOT_ALLOWED, True), again.stderr
+    assert f"{subject} changed during this run and waits for your permission" in night.stderr
