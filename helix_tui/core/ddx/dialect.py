@@ -268,9 +268,9 @@ class Dialect(Struct, frozen=True, kw_only=True):
     def works_from_linked(self) -> bool:
         """Whether a worker in a linked work tree takes beads from the primary tracker (docs/formats/ddx.md §4).
 
-        One change of ddx gave workers that tracker and the order by queue-rank (ddx-231dff55, 13 June).
+        Those do whose ddx keeps a queue-rank as a number: both are of June (ddx-231dff55).
         """
-        return self.rule.ranks
+        return self.rank_is_number
 
     @property
     def carries_through(self) -> bool:
