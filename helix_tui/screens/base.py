@@ -154,6 +154,10 @@ class Console(Protocol):
 
     def push_screen(self, screen: Any) -> Any: ...
 
+    def run_worker(self, work: Any, *, thread: bool, group: str) -> Any: ...
+
+    def call_from_thread(self, callback: Callable[..., Any], *args: Any) -> Any: ...
+
     @property
     def status_summary(self) -> StatusSummary | None:
         """The state of the work and the next action; None before the first look."""

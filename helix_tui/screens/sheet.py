@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from functools import partial
+from typing import Any, ClassVar, Protocol, cast
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -24,6 +25,8 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList
 
 from helix_tui.core.editing.execute.trust import NotAllowed, allow
+from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import Dismissal, HelixScreen, TooSmall
 from helix_tui.widgets.base.line import Line
@@ -131,16 +134,33 @@ class LinesSheet(Sheet):
         self._confirmed()
 
 
-def ask_to_allow(push: Callable[[Sheet], object], refused: NotAllowed, then: Callable[[], object]) -> None:
+class ThreadHost(Protocol):
+    """What a deed in a thread needs from the app."""
+
+    def say(self, text: str, severity: Any = "information") -> None: ...
+
+    def run_worker(self, work: Any, *, thread: bool, group: str) -> Any: ...
+
+    def call_from_thread(self, callback: Callable[..., Any], *args: Any) -> Any: ...
+
+    def push_screen(self, screen: Any) -> Any: ...
+
+
+def ask_to_allow(host: ThreadHost, refused: NotAllowed, then: Callable[[], object]) -> None:
     """Show what the repository brings that would run; once a person allows it, do what was refused."""
 
-    def confirmed() -> None:
-        allow(refused.waiting)
-        then()
+    def work() -> None:
+        try:
+            allow(refused.waiting)
+        except (HelixError, OSError) as error:
+            host.call_from_thread(host.say, clean_line(f"nothing was allowed: {error}", 400), "error")
+        else:
+            host.call_from_thread(then)
 
     lines = [[(line, "text")] for brought in refused.waiting for line in brought.describe()]
     note = "Enter allows it for this repository, as it is now, and continues; `helix-tui trust --revoke` forgets it."
-    push(LinesSheet("run what this repository brings?", lines, note, confirmed))
+    confirmed = partial(host.run_worker, work, thread=True, group="allow")
+    host.push_screen(LinesSheet("run what this repository brings?", lines, note, confirmed))
 
 
 class OverlayScreen(HelixScreen):

@@ -13,6 +13,7 @@ import pytest
 from textual.pilot import Pilot
 
 from helix_tui.core.editing import operations
+from helix_tui.core.ground.trust import person
 from helix_tui.screens.editing.choices import ChoiceSheet, LineSheet, PickSheet
 from helix_tui.screens.editing.forms import FormSheet
 from helix_tui.screens.editing.preview import HalfWaySheet, PreviewSheet, TroubleSheet
@@ -895,3 +896,21 @@ async def test_a_hook_of_the_repository_is_shown_and_allowed_by_a_key_and_the_ch
         assert rows_of(app)["demo-a"]["priority"] == 0
         await press(pilot, "-", "enter")
         assert rows_of(app)["demo-a"]["priority"] == 1, "asked once"
+
+
+async def test_what_cannot_be_entered_as_allowed_is_said_and_nothing_runs(console: MakeConsole) -> None:
+    app = console(tracker("head"))
+    hook = app.root / ".ddx" / "hooks" / "validate-bead-update"
+    hook.parent.mkdir()
+    hook.write_text("#!/bin/sh\necho checked >> hook-ran\n")
+    hook.chmod(0o755)
+    ledger = person.state_folder() / person.LEDGER
+    ledger.parent.mkdir(parents=True, exist_ok=True)
+    ledger.write_text("no ledger")
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await press(pilot, "+", "enter", "enter")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert app.sees("nothing was allowed")
+        assert rows_of(app)["demo-a"]["priority"] == 1
+    assert not (app.root / ".ddx" / "hook-ran").exists()

@@ -228,7 +228,7 @@ def run_request(
             return
         if isinstance(error, NotAllowed):
             again_allowed = partial(console.change_runner.run, request, shown, done, failed)
-            ask_to_allow(console.push_screen, error, again_allowed)
+            ask_to_allow(console, error, again_allowed)
             return
         render_trouble(console, request, error)
         if ended is not None:

@@ -45,7 +45,7 @@ from helix_tui.core.supervision.signals.responses import DEFAULT, LEVELS, SHORT,
 from helix_tui.core.supervision.stages.build import let_land, undone
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, chosen, environment_options, logs_folder
 from helix_tui.core.supervision.stages.results import answer_question
-from helix_tui.screens.sheet import ask_to_allow
+from helix_tui.screens.sheet import ThreadHost, ask_to_allow
 from helix_tui.screens.watch import ATTEMPTING
 from helix_tui.settings import load_settings
 
@@ -62,21 +62,13 @@ ENDINGS = {
 }
 
 
-class LoopHost(Protocol):
+class LoopHost(ThreadHost, Protocol):
     """What the loop controls need from the app."""
 
     snapshot: Snapshot
 
     @property
     def is_running(self) -> bool: ...
-
-    def say(self, text: str, severity: Any = "information") -> None: ...
-
-    def run_worker(self, work: Any, *, thread: bool, group: str) -> Any: ...
-
-    def call_from_thread(self, callback: Callable[..., Any], *args: Any) -> Any: ...
-
-    def push_screen(self, screen: Any) -> Any: ...
 
 
 class LoopControls:
@@ -383,7 +375,7 @@ class LoopControls:
         except DdxError as error:
             said, severity = f"{error.message}: {error.advice}", "error"
         except NotAllowed as refused:
-            self._host.call_from_thread(ask_to_allow, self._host.push_screen, refused, partial(self._do, group, work))
+            self._host.call_from_thread(ask_to_allow, self._host, refused, partial(self._do, group, work))
             return
         # another console, or the command line, was faster; UnknownQuestion is a HelixError too
         except KeyError:
