@@ -71,6 +71,22 @@ def test_a_hook_that_changed_is_asked_about_again(clone: Path) -> None:
     assert run(clone, "set", "x-1", "priority=0") == 77
 
 
+def test_the_first_lines_of_a_hook_are_shown_and_how_many_follow(
+    clone: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write_hook(clone, "if true; then\n  echo \x1b[2Jsafe\nfi\necho 4\n\necho 5\nrm -rf /\n")
+    assert run(clone, "trust", "--show") == 0
+    shown = capfd.readouterr().out.splitlines()[1:]
+    assert shown == [
+        "    #!/bin/sh",
+        "    if true; then",
+        "      echo safe",
+        "    fi",
+        "    echo 4",
+        "    … 2 more lines",
+    ]
+
+
 @pytest.mark.parametrize(
     "words", [("run",), ("start",), ("commit", "x-1"), ("close", "x-1"), ("eligible", "x-1", "off")]
 )

@@ -18,7 +18,7 @@ from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import is_file, names_in, read_bytes, text_of
 from helix_tui.core.ground.git import own_settings
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_line, counted
+from helix_tui.core.ground.text import clean_block, clean_line, counted, fit
 from helix_tui.core.ground.trust import person
 
 OWN_HOOK = "c8fa336f814b948ce5bd7597c5f58fae7d66bdf092eaad357072f1e2b3ef85c4"
@@ -163,9 +163,12 @@ def _by_content(project: Project, path: Path, runs: str) -> Brought:
 
 def _brought(project: Project, subject: str, runs: str, content: bytes | None = None) -> Brought:
     digest = "" if content is None else hashlib.sha256(content).hexdigest()
-    lines = (clean_line(line, 120) for line in (content or b"").decode("utf-8", "replace").split("\n") if line.strip())
+    text = clean_block((content or b"").decode("utf-8", "replace"))
+    lines = [fit(line, 120).rstrip() for line in text.split("\n") if line.strip()]
+    if len(lines) > SHOWN_LINES:
+        lines[SHOWN_LINES:] = [f"… {counted(len(lines) - SHOWN_LINES, 'more line')}"]
     entry = person.Allowed("run", os.path.realpath(project.main_root), subject, digest)
-    return Brought(entry, runs, tuple(lines)[:SHOWN_LINES])
+    return Brought(entry, runs, tuple(lines))
 
 
 def _name(project: Project, path: Path) -> str:
