@@ -70,6 +70,10 @@ WORDS = (
     ("bead", "one unit of work in the DDx tracker: an issue"),
     ("blocks, blocked by", "the dependency edge, from either end"),
     ("claim, lease, heartbeat", "a worker's hold on a bead; how long it lasts; the sign of life that renews it"),
+    (
+        "conflict, gap",
+        "documents that supersede each other, or a superseded one in use; a document that is named and missing",
+    ),
     ("cooldown", "the time after an attempt in which DDx does not try its bead again"),
     ("critical path", "the longest chain of unfinished beads in which each waits on the one before"),
     ("DDx", "keeps the queue and runs the attempts; this console reads its files and writes through its commands"),

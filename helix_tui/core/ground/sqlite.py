@@ -114,11 +114,13 @@ def _admitted(path: Path, *, create: bool) -> tuple[int, int] | None:
     require_used(path)
     if create:
         make_folder(path.parent)
+    # before and after: another process may be making the database, or removing it with the files beside it
+    earlier = _beside(path)
     proved = _proved(path)
-    beside = [ending for ending in DATABASE[1:] if os.path.lexists(f"{path}{ending}")]
+    beside = _beside(path)
     if proved is None and create:
-        if beside:
-            raise _not_used(path, f"its {beside[0]} is there without it", f"Remove {path.name}{beside[0]}.")
+        if lone := [ending for ending in beside if ending in earlier]:
+            raise _not_used(path, f"its {lone[0]} is there without it", f"Remove {path.name}{lone[0]}.")
         # entered before any other process can see it, which may have made it just now
         with suppress(FileExistsError), person.changed_ledger() as allowed:
             os.close(open_own(path, os.O_RDWR | os.O_EXCL))
@@ -128,6 +130,10 @@ def _admitted(path: Path, *, create: bool) -> tuple[int, int] | None:
     if record is not None and not person.allows(record):
         _adopt(path, record, has_journal="-journal" in beside)
     return proved
+
+
+def _beside(path: Path) -> list[str]:
+    return [ending for ending in DATABASE[1:] if os.path.lexists(f"{path}{ending}")]
 
 
 def _adopt(path: Path, record: Allowed, *, has_journal: bool) -> None:

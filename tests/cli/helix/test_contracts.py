@@ -62,7 +62,7 @@ def test_a_contradiction_is_one_need_before_and_after_it_is_asked(helix: Any, st
     write_opposed_documents(world.root)
     (stuck,) = helix(world, "stuck", "--json").document["stuck"]
     assert (stuck["reason"], stuck["documents"]) == ("contradiction", ["docs/PRD-1.md", "docs/PRD-2.md"])
-    assert "docs/PRD-1.md  contradiction" in helix(world, "stuck").out
+    assert "docs/PRD-1.md and docs/PRD-2.md  contradiction" in helix(world, "stuck").out
     (before,) = helix(world, "needs", "--json").document["needs"]
     helix(world, "check")
     (after,) = helix(world, "needs", "--json").document["needs"]

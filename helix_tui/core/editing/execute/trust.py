@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.files import is_file, names_in, read_bytes, text_of
-from helix_tui.core.ground.git import own_settings
+from helix_tui.core.ground.files import is_file, names_in, read_bytes, status_of, text_of
+from helix_tui.core.ground.git import ask_git, own_settings
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line, counted, fit
 from helix_tui.core.ground.trust import person
@@ -75,8 +75,8 @@ class NotAllowed(HelixError, OSError):
 
 def brought_by(project: Project) -> tuple[Brought, ...]:
     """Everything of a repository that a change, a commit or a worker would run."""
-    settings = own_settings(project.root, _GIT_PROGRAMS)
-    return (*_hooks(project, settings), *_settings(project, settings), *_gates(project))
+    settings = _git_settings(project.root)
+    return (*_hooks(project, settings[""]), *_settings(project, settings), *_gates(project))
 
 
 def not_allowed(project: Project) -> tuple[Brought, ...]:
@@ -115,6 +115,22 @@ def allow_written(project: Project, path: Path) -> None:
     allow((_by_content(project, path, ""),))
 
 
+def _git_settings(root: Path) -> dict[str, list[tuple[str, str]]]:
+    """The settings of git that name programs, of this repository ("") and by the path of each submodule: a `git add`
+    above looks into them.
+    """
+    settings: dict[str, list[tuple[str, str]]] = {}
+    waiting = [""]
+    while waiting:
+        path = waiting.pop()
+        settings[path] = own_settings(root / path, _GIT_PROGRAMS)
+        listed = ask_git(root / path, "ls-files", "--stage", "-z")
+        entries = [] if listed is None else os.fsdecode(listed.stdout).split("\0")
+        submodules = [path + entry.partition("\t")[2] for entry in entries if entry.startswith("160000 ")]
+        waiting += [f"{each}/" for each in submodules if status_of(root / each / ".git") is not None]
+    return settings
+
+
 def _hooks(project: Project, settings: list[tuple[str, str]]) -> Iterator[Brought]:
     folders = [(project.ddx_dir / "hooks", "ddx runs it at a change of a bead")]
     if project.common_dir is not None:
@@ -133,10 +149,12 @@ def _hooks(project: Project, settings: list[tuple[str, str]]) -> Iterator[Brough
             yield _by_content(project, project.root / name, "lefthook runs its commands at a commit")
 
 
-def _settings(project: Project, settings: list[tuple[str, str]]) -> Iterator[Brought]:
-    lines = [f"{name} = {value}" for name, value in settings if value not in ("", "true", "false")]
-    if lines:
-        yield _brought(project, ".git/config", "git runs the programs that it names", os.fsencode("\n".join(lines)))
+def _settings(project: Project, settings: Mapping[str, list[tuple[str, str]]]) -> Iterator[Brought]:
+    for submodule, named in settings.items():
+        lines = [f"{name} = {value}" for name, value in named if value not in ("", "true", "false")]
+        if lines:
+            runs = "git runs the programs that it names"
+            yield _brought(project, f"{submodule}.git/config", runs, os.fsencode("\n".join(lines)))
     path = project.ddx_dir / "config.yaml"
     lines = [line.strip() for line in text_of(path).split("\n") if _DDX_COMMAND.match(line)]
     if lines:
