@@ -108,7 +108,19 @@ TRY_AGAIN = "app.try-again"
 """The key that retries what failed."""
 
 
-class Console(Protocol):
+class ThreadHost(Protocol):
+    """What a deed in a thread needs from the app."""
+
+    def say(self, text: str, severity: Any = "information") -> None: ...
+
+    def run_worker(self, work: Any, *, thread: bool, group: str) -> Any: ...
+
+    def call_from_thread(self, callback: Callable[..., Any], *args: Any) -> Any: ...
+
+    def push_screen(self, screen: Any) -> Any: ...
+
+
+class Console(ThreadHost, Protocol):
     """What a screen may use of its app."""
 
     snapshot: Snapshot
@@ -148,15 +160,7 @@ class Console(Protocol):
 
     def copy(self, text: str, what: str) -> None: ...
 
-    def say(self, text: str, severity: Any = "information") -> None: ...
-
     def show_tour(self, screen: Any) -> None: ...
-
-    def push_screen(self, screen: Any) -> Any: ...
-
-    def run_worker(self, work: Any, *, thread: bool, group: str) -> Any: ...
-
-    def call_from_thread(self, callback: Callable[..., Any], *args: Any) -> Any: ...
 
     @property
     def status_summary(self) -> StatusSummary | None:

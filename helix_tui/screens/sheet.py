@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, cast
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -28,7 +28,7 @@ from helix_tui.core.editing.execute.trust import NotAllowed, allow
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
-from helix_tui.screens.base import Dismissal, HelixScreen, TooSmall
+from helix_tui.screens.base import Dismissal, HelixScreen, ThreadHost, TooSmall
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Rows
@@ -132,18 +132,6 @@ class LinesSheet(Sheet):
         event.stop()
         self.dismiss()
         self._confirmed()
-
-
-class ThreadHost(Protocol):
-    """What a deed in a thread needs from the app."""
-
-    def say(self, text: str, severity: Any = "information") -> None: ...
-
-    def run_worker(self, work: Any, *, thread: bool, group: str) -> Any: ...
-
-    def call_from_thread(self, callback: Callable[..., Any], *args: Any) -> Any: ...
-
-    def push_screen(self, screen: Any) -> Any: ...
 
 
 def ask_to_allow(host: ThreadHost, refused: NotAllowed, then: Callable[[], object]) -> None:

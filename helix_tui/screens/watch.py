@@ -29,6 +29,7 @@ from helix_tui.core.supervision.decide.notifications import (
     sequences,
     terminal_ways,
 )
+from helix_tui.screens.base import ThreadHost
 from helix_tui.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -96,14 +97,8 @@ def _queue_state(snapshot: Snapshot) -> QueueState:
     return QueueState(snapshot.tracker, snapshot.queue, snapshot.runs, snapshot.dialect)
 
 
-class NotifierHost(Protocol):
+class NotifierHost(ThreadHost, Protocol):
     """What notifying needs from the app."""
-
-    def say(self, text: str, severity: Any = "information") -> None: ...
-
-    def run_worker(self, work: Any, *, thread: bool, group: str) -> Any: ...
-
-    def call_from_thread(self, callback: Callable[..., Any], *args: Any) -> Any: ...
 
     def write_terminal(self, text: str) -> None: ...
 

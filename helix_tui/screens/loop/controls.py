@@ -45,7 +45,8 @@ from helix_tui.core.supervision.signals.responses import DEFAULT, LEVELS, SHORT,
 from helix_tui.core.supervision.stages.build import let_land, undone
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, chosen, environment_options, logs_folder
 from helix_tui.core.supervision.stages.results import answer_question
-from helix_tui.screens.sheet import ThreadHost, ask_to_allow
+from helix_tui.screens.base import ThreadHost
+from helix_tui.screens.sheet import ask_to_allow
 from helix_tui.screens.watch import ATTEMPTING
 from helix_tui.settings import load_settings
 
