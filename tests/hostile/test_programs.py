@@ -19,6 +19,7 @@ from helix_tui.core.ground.git import GitFailed, read_git
 from helix_tui.core.ground.process import run
 from helix_tui.core.ground.processes.programs import NEUTRAL, program, python_argv
 from helix_tui.core.ground.processes.start import start
+from tests.hostile.kinds.git_folders import PROGRAMS
 from tests.hostile.test_kinds import Stranger, stranger
 from tests.programs import write_program
 
@@ -152,32 +153,15 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout.strip()
 
 
-NAMED = {
-    "core.fsmonitor": "{program}",
-    "core.hooksPath": "{hooks}",
-    "core.pager": "{program}",
-    "pager.log": "{program}",
+# with a process of its own, git would not start the filter's clean and smudge
+NAMED = {name: value for name, value in PROGRAMS.items() if name != "filter.evil.process"} | {
     "pager.diff": "{program}",
-    "core.sshCommand": "{program}",
-    "core.gitProxy": "{program}",
-    "core.askPass": "{program}",
-    "core.editor": "{program}",
-    "core.alternateRefsCommand": "{program}",
-    "credential.helper": "!{program}",
-    "diff.external": "{program}",
-    "diff.evil.textconv": "{program}",
-    "diff.evil.command": "{program}",
-    "filter.evil.clean": "{program}",
     "filter.evil.smudge": "{program}",
     "filter.evil.required": "true",
     "filter.a=b.clean": "{program}",
     "filter.long.process": "{program}",
-    "merge.evil.driver": "{program}",
-    "gpg.program": "{program}",
     "log.showSignature": "true",
-    "interactive.diffFilter": "{program}",
     "sequence.editor": "{program}",
-    "uploadpack.packObjectsHook": "{program}",
     "status.submoduleSummary": "true",
     "diff.submodule": "diff",
     "include.path": "included",
@@ -214,7 +198,7 @@ def hostile(tmp_path: Path) -> Path:
     attributes = "* diff=evil merge=evil\n*.evil filter=evil\n*.long filter=long\n*.inc filter=inc\n*.eq filter=a=b\n"
     (root / ".git" / "info" / "attributes").write_text(attributes)
     for name, value in NAMED.items():
-        git(root, "config", name, value.format(program=evil, hooks=tmp_path / "hooks"))
+        git(root, "config", name, value.format(program=evil, folder=tmp_path / "hooks"))
     for name in names:  # of the same size: git must read them through the filters
         (root / name).write_text("six\n")
     mark.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from tests.hostile.kinds.registry import (
     write_json,
 )
 
-SETTINGS = {
+PROGRAMS = {
     "core.fsmonitor": "{program}",
     "core.hooksPath": "{folder}",
     "core.pager": "{program}",
@@ -46,6 +46,10 @@ SETTINGS = {
     "remote.origin.promisor": "true",
     "submodule.sub.update": "!{program}",
     "include.path": "{folder}/included",
+}
+"""Where `.git/config` may name a program."""
+
+SETTINGS = PROGRAMS | {
     "core.attributesFile": "{secret}",
     "core.excludesFile": "{secret}",
     "commit.template": "{secret}",
