@@ -24,8 +24,8 @@ _VERBS: dict[str, tuple[str, str]] = {
 }
 """Verb -> (module with ``add_arguments`` and ``run``, one line of help)."""
 
-_EPILOG = """DDx's own words, each with its --help: bead (the embedded tracker), work, version; try at head;
-agent execute-loop and agent execute-bead in April. HELIX_DDX_ERA=april|head picks the release."""
+_EPILOG = """DDx's own words, each with its --help: bead (the embedded tracker), version; work
+and try (simulated) at head. HELIX_DDX_ERA=april|head picks the release of the tracker."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

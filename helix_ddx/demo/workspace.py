@@ -11,7 +11,6 @@ import argparse
 import hashlib
 import io
 import json
-import os
 import sys
 import time
 import tomllib
@@ -25,8 +24,9 @@ from msgspec import Struct
 
 from helix_ddx.files import Disk, attempt_id, go_json, second, stamp
 from helix_ddx.simulator import evidence
+from helix_ddx.simulator.head import HeadWorker
 from helix_ddx.simulator.script import HARNESS, ScriptError
-from helix_ddx.simulator.verb import DEMO_MARKER, NotADemo, cancel_on_signals, demo_root, make_worker
+from helix_ddx.simulator.verb import DEMO_MARKER, NotADemo, cancel_on_signals, demo_root
 from helix_ddx.simulator.worker import HUMAN_PACE_S, Orders, SimulatedResult
 from helix_ddx.store.git import GitError, commit, git, head, init
 from helix_ddx.store.tracker import LockTimeout, Row, Store, event
@@ -119,11 +119,10 @@ PREFIX = "ferry"
 DAY = 86_400 * NS
 HOUR = 3_600 * NS
 
-_IGNORED = {
-    "april": "agent-logs/ workers/ exec-runs.d/ executions/*/embedded/ *.lock *.tmp* run-state.json",
-    "head": "agent-logs/ attachments/ workers/ coordination/ executions/ runs/ metrics/locks.jsonl "
-    "metrics/locks.jsonl.lock *.lock *.tmp* run-state.json run-state/ dirty-root-guard.json",
-}
+_IGNORED = (
+    "agent-logs/ attachments/ workers/ coordination/ executions/ runs/ metrics/locks.jsonl "
+    "metrics/locks.jsonl.lock *.lock *.tmp* run-state.json run-state/ dirty-root-guard.json"
+)
 """What DDx keeps out of git, under ``.ddx/``."""
 
 
@@ -135,15 +134,14 @@ class DemoWorkspace(Struct, frozen=True):
     """The demo project."""
 
     project: Path
-    era: str
     beads: int
 
     def to_json(self) -> dict[str, Any]:
         """What ``demo-workspace`` prints."""
-        return {"schema": "demo-workspace/1", "workspace": str(self.project), "era": self.era, "beads": self.beads}
+        return {"schema": "demo-workspace/1", "workspace": str(self.project), "era": "head", "beads": self.beads}
 
 
-def build_demo(folder: Path, era: str = "head", now: int | None = None, *, torn: bool = False) -> DemoWorkspace:
+def build_demo(folder: Path, now: int | None = None, *, torn: bool = False) -> DemoWorkspace:
     """Create the demo project in a new or empty folder; the same ``now`` gives the same project.
 
     ``torn`` leaves a truncated line in the tracker, as after a crash, so that nothing may be written.
@@ -155,17 +153,16 @@ def build_demo(folder: Path, era: str = "head", now: int | None = None, *, torn:
     folder = folder.resolve()
     if folder.exists() and any(folder.iterdir()):
         raise DemoError(f"{folder} is not empty: name a folder that does not exist yet")
-    return _Builder(folder, era, now_ns() if now is None else now).build((demo_queue().malformed,) if torn else ())
+    return _Builder(folder, now_ns() if now is None else now).build((demo_queue().malformed,) if torn else ())
 
 
 class _Builder:
-    def __init__(self, project: Path, era: str, now: int) -> None:
+    def __init__(self, project: Path, now: int) -> None:
         self.project = project
-        self.era = era
         # whole seconds, as git dates commits
         self.now = now // NS * NS
         self.disk = Disk()
-        self.store = Store(project / ".ddx", era, self.disk)
+        self.store = Store(project / ".ddx", "head", self.disk)
         self.commits: dict[str, str] = {}
 
     def build(self, strangers: tuple[str, ...]) -> DemoWorkspace:
@@ -178,13 +175,13 @@ class _Builder:
         self._commit_past()
         rows = [self._row(seed) for seed in demo_queue().queue]
         self._write_metrics()
-        self._write_old_tracker(rows)
+        self._write_archive()
         self.store.write_new(rows, strangers)
         commit(self.project, "beads: the queue", ".ddx", ".gitignore", at=self.now - HOUR)
-        return DemoWorkspace(self.project, self.era, len(rows))
+        return DemoWorkspace(self.project, len(rows))
 
     def _write_settings(self) -> None:
-        ignored = "".join(f".ddx/{name}\n" for name in _IGNORED[self.era].split())
+        ignored = "".join(f".ddx/{name}\n" for name in _IGNORED.split())
         self.disk.replace(self.project / ".gitignore", f"/.exec/\n/.helix/\n__pycache__/\n{ignored}")
         self.disk.replace(
             self.project / ".ddx" / "config.yaml",
@@ -225,9 +222,8 @@ class _Builder:
             "created_at": stamp(self._made(seed)),
             "updated_at": stamp(self._made(seed) + HOUR),
             "labels": [f"area:{seed.area}", *seed.labels],
+            "schema_version": 1,
         }
-        if self.era == "head":
-            row["schema_version"] = 1
         if seed.description:
             row["description"] = seed.description
         if seed.acceptance:
@@ -251,17 +247,16 @@ class _Builder:
             fields["superseded-by"] = bead_id(fields["superseded-by"])
         row |= fields
         self._set_past(seed, row)
-        return row if self.era == "head" else _as_in_april(row)
+        return row
 
     def _set_memory(self, row: Row, fields: dict[str, Any]) -> None:
-        """The worker's record of its last attempt, in the fields of the era."""
-        prefix = "work" if self.era == "head" else "execute-loop"
+        """The worker's record of its last attempt."""
         hours = fields.pop("cooldown_hours", None)
         if hours is not None:
-            row[f"{prefix}-retry-after"] = second(self.now + round(hours * HOUR))
+            row["work-retry-after"] = second(self.now + round(hours * HOUR))
         for name in ("last_status", "last_detail"):
             if name in fields:
-                row[f"{prefix}-{name.replace('_', '-')}"] = fields.pop(name)
+                row[f"work-{name.replace('_', '-')}"] = fields.pop(name)
 
     def _set_past(self, seed: DemoBead, row: Row) -> None:
         events = [entry for run in seed.past for entry in self._leave_attempt(seed, row, run)]
@@ -271,7 +266,7 @@ class _Builder:
         if seed.status == "closed":
             row["closing_commit_sha"] = self.commits.get(seed.key) or head(self.project)
             row["session_id"] = _session(seed, seed.past[-1])
-        if seed.status == "closed" and self.era == "head":
+        if seed.status == "closed":
             row["events_attachment"] = f"{row['id']}/events.jsonl"
             text = "".join(go_json(entry) + "\n" for entry in events)
             self.disk.create(self.project / ".ddx" / "attachments" / row["events_attachment"], text)
@@ -309,7 +304,7 @@ class _Builder:
         self.disk.replace(folder / "prompt.md", evidence.prompt(row))
         self.disk.replace(folder / "usage.json", evidence.document(used))
         self.disk.replace(folder / "result.json", evidence.document(result))
-        source = "ddx work" if self.era == "head" else "ddx agent execute-loop"
+        source = "ddx work"
         body = f"{detail}\nresult_rev={result['result_rev']}\nbase_rev={base}"
         if more:
             body += f"\npreserve_ref={more['preserve_ref']}"
@@ -321,8 +316,6 @@ class _Builder:
         ]
 
     def _write_metrics(self) -> None:
-        if self.era != "head":
-            return
         rows = []
         for seed in demo_queue().queue:
             for run in seed.past:
@@ -343,14 +336,10 @@ class _Builder:
         text = "".join(go_json(row) + "\n" for row in rows)
         self.disk.create(self.project / ".ddx" / "metrics" / "attempts.jsonl", text)
 
-    def _write_old_tracker(self, rows: list[Row]) -> None:
-        """A bead that others still wait on: archived at head, only in git history in April."""
+    def _write_archive(self) -> None:
+        """The archive, with a bead that others still wait on."""
         old = self._row(demo_queue().archived)
-        if self.era == "head":
-            self.disk.replace(self.project / ".ddx" / "beads-archive.jsonl", go_json(dict(sorted(old.items()))) + "\n")
-            return
-        self.store.write_new([*rows, old])
-        commit(self.project, "beads: all of them", ".ddx", at=self.now - 2 * HOUR)
+        self.disk.replace(self.project / ".ddx" / "beads-archive.jsonl", go_json(dict(sorted(old.items()))) + "\n")
 
     def _made(self, seed: DemoBead) -> int:
         return self.now - round(seed.days_ago * DAY) + int(_digest(seed.key)[:6], 16) * 59
@@ -375,18 +364,6 @@ def _attempt(seed: DemoBead, run: PastAttempt, begun: int) -> str:
 
 def _session(seed: DemoBead, run: PastAttempt) -> str:
     return f"eb-{_digest(f'session {seed.key}@{run.hours_ago}')[:8]}"
-
-
-def _as_in_april(row: Row) -> Row:
-    """The same bead for a release without proposed, blocked and cancelled (docs/formats/ddx.md §0)."""
-    row = {key: value for key, value in row.items() if not key.startswith(("needs-human", "lifecycle", "queue-rank"))}
-    if row["status"] == "proposed":
-        row |= {"status": "open", "execution-eligible": False, "labels": [*row["labels"], "needs_human"]}
-    elif row["status"] == "blocked":
-        row |= {"status": "open", "execution-eligible": False, "labels": [*row["labels"], "triage:blocked"]}
-    elif row["status"] == "cancelled":
-        row["status"] = "closed"
-    return row
 
 
 MAX_LOOPS = 100
@@ -417,13 +394,13 @@ class DrainSummary(Struct):
         }
 
 
-def drain(project: Path, pace: float = 0.0, era: str = "head", quiet: bool = True) -> DrainSummary:
+def drain(project: Path, pace: float = 0.0, quiet: bool = True) -> DrainSummary:
     """Work until every ready bead has been tried; a loop that stops for a person is started again."""
     summary = DrainSummary(project)
     begun = time.monotonic()
     tried: set[str] = set()
     for _ in range(MAX_LOOPS):
-        worker = make_worker(era, project, Orders(pace=pace), out=io.StringIO() if quiet else sys.stdout)
+        worker = HeadWorker(project, Orders(pace=pace), out=io.StringIO() if quiet else sys.stdout)
         # the next loop skips what an earlier one tried: each bead is tried once
         worker.attempted = tried
         if not quiet:
@@ -439,7 +416,6 @@ def drain(project: Path, pace: float = 0.0, era: str = "head", quiet: bool = Tru
 
 def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     """The options of the two verbs."""
-    era = os.environ.get("HELIX_DDX_ERA") or "head"
     if verb == "demo-workspace":
         parser.add_argument("folder", type=Path, metavar="DIR", help="a folder that is absent or empty")
         parser.add_argument("--torn-line", action="store_true", help="with a line that a crash cut off")
@@ -447,14 +423,13 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         parser.add_argument("-C", dest="folder", type=Path, default=Path(), metavar="DIR", help="project folder")
         parser.add_argument("--pace", type=float, default=HUMAN_PACE_S, metavar="S", help="seconds a step takes")
         parser.add_argument("--json", action="store_true", help="one JSON object, nothing else")
-    parser.add_argument("--era", choices=("april", "head"), default=era)
 
 
 def run(args: argparse.Namespace) -> int:
     """Build or drain; one JSON object or a few lines for people."""
     try:
         if args.verb == "demo-workspace":
-            workspace = build_demo(args.folder, args.era, torn=args.torn_line)
+            workspace = build_demo(args.folder, torn=args.torn_line)
             sys.stdout.write(json.dumps(workspace.to_json(), indent=2) + "\n")
             return 0
         return _drain(args)
@@ -470,7 +445,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _drain(args: argparse.Namespace) -> int:
-    summary = drain(demo_root(args.folder), args.pace, args.era, quiet=args.json)
+    summary = drain(demo_root(args.folder), args.pace, quiet=args.json)
     if args.json:
         sys.stdout.write(json.dumps(summary.to_json(), indent=2) + "\n")
     else:

@@ -74,7 +74,7 @@ def cost_event(
     exit_code: int = 0,
     **more: str,
 ) -> Json:
-    """The event with an attempt's usage; head has more fields."""
+    """The event with an attempt's usage."""
     body: Json = {
         "attempt_id": attempt,
         "harness": harness,
@@ -106,7 +106,7 @@ def session_row(
     usage_row: Json,
     billing: str,
 ) -> Json:
-    """One row of agent-logs/sessions/sessions-YYYY-MM.jsonl as far as both eras agree."""
+    """The fields of a row of agent-logs/sessions/sessions-YYYY-MM.jsonl that every call has."""
     row: Json = {"id": session, "projectID": project}
     if bead:
         row["beadID"] = bead
@@ -201,7 +201,7 @@ def result(
     tail: Json | None = None,
     **more: Any,
 ) -> Json:
-    """result.json as far as both eras agree; fields that only some endings have are keywords."""
+    """result.json; fields that only some endings have are keywords."""
     folder = bundle(attempt)
     row: Json = {
         "bead_id": bead,
@@ -282,13 +282,3 @@ def verdict_of(act: Act, cycle: int) -> str:
     if act.outcome == "review_request_changes":
         return "APPROVE" if cycle else "REQUEST_CHANGES"
     return "BLOCK" if act.outcome == "review_block" else "APPROVE"
-
-
-def review_text(row: Json, act: Act, verdict: str) -> str:
-    """What an April reviewer writes: a verdict and a table, then its words."""
-    where = act.edits[0].path if act.edits else "README.md"
-    return (
-        f"### Verdict: {verdict}\n\n| AC | Grade | Evidence |\n|---|---|---|\n"
-        f"| 1 | {verdict} | {where}:1 |\n\n"
-        f"{act.rationale or 'Simulated.'}\n"
-    )

@@ -230,7 +230,7 @@ class HeadWorker(HeadEnds):
         self._leave_clone(attempt)
         if act.outcome == "post_run_check_failed":
             return self._blocked_by_checks(attempt)
-        scratch = copies_folder(self.project, self.era, self.env) / f"ddx-land-wt-{self.chance.getrandbits(32)}"
+        scratch = copies_folder(self.project, self.env) / f"ddx-land-wt-{self.chance.getrandbits(32)}"
         scratch.parent.mkdir(parents=True, exist_ok=True)
         with self.lock_folder("offline-coordination.lock"):
             try:

@@ -61,7 +61,6 @@ _PASSED = {
 class HeadLoop(Worker):
     """What surrounds the attempts of one ``ddx work``."""
 
-    era = "head"
     SOURCE = "ddx work"
 
     def __post_init__(self) -> None:
@@ -143,7 +142,7 @@ class HeadLoop(Worker):
         with self.lock_folder(".cleanup.lock"):
             self._prune_candidates()
             roots = [str(self.ddx / "executions"), str(self.ddx / "runs"), str(self.lease_folder)]
-            copies = str(places.copies_folder(self.project, self.era, self.env))
+            copies = str(places.copies_folder(self.project, self.env))
             about = os.statvfs(self.project)
             free = (about.f_bavail * about.f_frsize, about.f_favail)
             self.log("resource.preflight", **records.preflight(str(self.project), copies, roots, free))

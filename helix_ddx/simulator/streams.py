@@ -1,8 +1,7 @@
 """What an attempt produces while it runs: two live transcripts, and its copy of the code.
 
-The agent's events and the service's go into a file each (docs/formats/ddx.md §4.4). April works in a linked worktree,
-head in a local clone (§4.6); both land by fast forward when nobody committed meanwhile, else by a merge that is made in
-a folder of its own.
+The agent's events and the service's go into a file each (docs/formats/ddx.md §4.4). The agent works in a local clone
+(§4.6); it lands by fast forward when nobody committed meanwhile, else by a merge that is made in a folder of its own.
 """
 
 from __future__ import annotations
@@ -193,46 +192,33 @@ class Copy(Struct):
 
     project: Path
     path: Path
-    era: str
     base: str
 
     def make(self) -> None:
         """Check out the base in a folder of its own."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        if self.era == "april":
-            with alone(self.project):
-                git(self.project, "worktree", "add", "-q", "--detach", str(self.path), self.base)
-        else:
-            with alone(self.project):  # objects that are being written are not all there yet
-                git(self.project, "clone", "-q", "--local", "--no-checkout", str(self.project), str(self.path))
-            git(self.path, "checkout", "-q", "--detach", self.base)
+        with alone(self.project):  # objects that are being written are not all there yet
+            git(self.project, "clone", "-q", "--local", "--no-checkout", str(self.project), str(self.path))
+        git(self.path, "checkout", "-q", "--detach", self.base)
 
     def apply(self, edit: FileEdit) -> None:
         """Change a file as the edit says."""
         apply_edit(self.path, edit)
 
     def commit(self, message: str, trailers: dict[str, str], at: int) -> str:
-        """Commit the code, never ``.ddx``; head's commit is fetched into the project at once."""
+        """Commit the code, never ``.ddx``."""
         text = message + "\n\n" + "".join(f"{name}: {value}\n" for name, value in trailers.items())
         return commit(self.path, text, ".", ":!.ddx", at=at)
 
     def keep(self, ref: str, rev: str) -> None:
         """Give a commit of the copy a name in the project."""
-        if self.era == "april":
-            git(self.project, "update-ref", ref, rev)
-        else:
-            with alone(self.project):
-                git(self.project, "fetch", "-q", "--no-tags", str(self.path), f"+{rev}:{ref}")
+        with alone(self.project):
+            git(self.project, "fetch", "-q", "--no-tags", str(self.path), f"+{rev}:{ref}")
 
     def remove(self) -> None:
         """Remove the folder, whatever is in it."""
-        if not self.path.exists():
-            return
-        # not by git, which refuses to remove a tree with changes
-        shutil.rmtree(self.path)
-        if self.era == "april":
-            with alone(self.project):
-                git(self.project, "worktree", "prune")
+        if self.path.exists():
+            shutil.rmtree(self.path)
 
 
 def apply_edit(folder: Path, edit: FileEdit) -> None:

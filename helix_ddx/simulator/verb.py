@@ -1,4 +1,4 @@
-"""The verbs that run beads: ``work``, ``try``; in April ``agent execute-loop|execute-bead``."""
+"""The verbs that run beads: ``work``, ``try``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import signal
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from helix_ddx.flags import parse_float
+from helix_ddx.simulator.head import HeadWorker
 from helix_ddx.simulator.script import ScriptError, read_plan
 from helix_ddx.simulator.worker import HUMAN_PACE_S, Orders, Worker
 from helix_ddx.store.git import GitError
@@ -32,11 +32,10 @@ def run(call: VerbCall) -> int:
     given = call.given
     named = given.text("project") or given.text("folder") or call.env.get("DDX_PROJECT_ROOT")
     one = call.id if given.words else ""
-    poll = given.seconds("poll-interval")
     orders = Orders(
         once=bool(one) or given.on("once"),
-        watch=given.on("watch") or poll > 0,
-        idle_s=poll or given.seconds("idle-interval") or DEFAULT_IDLE_S,
+        watch=given.on("watch"),
+        idle_s=given.seconds("idle-interval") or DEFAULT_IDLE_S,
         as_json=given.on("json"),
         only=one,
         label=given.text("label-filter"),
@@ -46,7 +45,9 @@ def run(call: VerbCall) -> int:
     plan = given.text("plan") or call.env.get("HELIX_DDX_PLAN")
     try:
         acts = read_plan(Path(plan)) if plan else {}
-        return _run(make_worker(call.era, demo_root(Path(named or ".")), orders, plan=acts), one)
+        worker = HeadWorker(demo_root(Path(named or ".")), orders, plan=acts)
+        cancel_on_signals(worker)
+        return worker.execute_one(one) if one else worker.run()
     except (ScriptError, GitError, LockTimeout, NotADemo) as error:
         sys.stderr.write(f"Error: {error}\n")
         return 1
@@ -55,17 +56,6 @@ def run(call: VerbCall) -> int:
     except OSError as error:
         sys.stderr.write(f"Error: {error.filename}: {error.strerror}\n")
         return 1
-
-
-def make_worker(era: str, project: Path, orders: Orders, **about: Any) -> Worker:
-    """The simulation of an era; ``about`` are other fields of ``Worker``."""
-    if era == "april":
-        from helix_ddx.simulator.april import AprilWorker
-
-        return AprilWorker(project, orders, **about)
-    from helix_ddx.simulator.head import HeadWorker
-
-    return HeadWorker(project, orders, **about)
 
 
 def demo_root(start: Path) -> Path:
@@ -87,18 +77,6 @@ def demo_root(start: Path) -> Path:
             "`helix-ddx demo-workspace DIR` makes a project to try it in; real work needs ddx."
         )
     return Path(root)
-
-
-def _run(worker: Worker, one: str) -> int:
-    if worker.era == "april":
-        # April's DDx has no handler: an interrupt ends it at once
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    else:
-        cancel_on_signals(worker)
-    if one:
-        return worker.execute_one(one)
-    return worker.run()
 
 
 def cancel_on_signals(worker: Worker) -> None:

@@ -1,7 +1,7 @@
-"""What the simulations of both eras share: picking, waiting at a human pace, logs, and what is printed.
+"""What every worker does: picking, waiting at a human pace, logs, and what is printed.
 
-A worker is a scripted stand-in for ``ddx work``: which bead does what is an ``Act`` (see ``script``), in
-which order what is written is the era's (see ``april`` and ``head``).
+A worker is a scripted stand-in for ``ddx work``: which bead does what is an ``Act`` (see ``script``), what an
+attempt writes, and in which order, is in ``head``.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Orders(Struct, frozen=True):
     idle_s: float = 30.0
     as_json: bool = False
     only: str = ""
-    """One bead, by ``try`` or ``execute-bead``."""
+    """One bead, by ``try``."""
     label: str = ""
     no_review: bool = False
     pace: float = HUMAN_PACE_S
@@ -136,12 +136,10 @@ class Worker(ABC):
     die: Callable[[], None] = lambda: os.kill(os.getpid(), signal.SIGKILL)
     """What happens in an act that is killed."""
 
-    era = ""
-
     def __post_init__(self) -> None:
         self.project = Path(os.path.realpath(self.project))
         self.ddx = self.project / ".ddx"
-        self.store = Store(self.ddx, self.era, self.disk, self.clock)
+        self.store = Store(self.ddx, "head", self.disk, self.clock)
         self.owner = self.env.get("DDX_AGENT_NAME") or HARNESS
         self.machine = machine_name(self.env)
         self.pid = os.getpid()
@@ -221,10 +219,10 @@ class Worker(ABC):
         return 130 if self.cancelled else 0
 
     def queue(self) -> Queue:
-        """The queue as this era's DDx sees it now."""
+        """The queue as DDx sees it now."""
         beads = read_tracker(self.store.path).beads
         claims = Claims(leases=self.leases())
-        return classify(beads, now=self.clock(), era="head" if self.era == "head" else "april", claims=claims)
+        return classify(beads, now=self.clock(), era="head", claims=claims)
 
     def pick(self) -> Row | None:
         """The first ready bead that was not tried yet, as the file has it."""
@@ -242,8 +240,6 @@ class Worker(ABC):
 
     def leases(self) -> dict[str, bool]:
         """Per bead with a lease: whether it is fresh (docs/formats/ddx.md §2)."""
-        if self.era != "head":
-            return {}
         fresh: dict[str, bool] = {}
         for path in places.lease_folder(self.project, self.env).glob("*.json"):
             try:
@@ -282,7 +278,7 @@ class Worker(ABC):
             # in short naps, so that a heartbeat is in time and a stop is soon noticed
             time.sleep(min(left, 0.1))
 
-    # --- the records that both eras write ---------------------------------------------------------------
+    # --- records -----------------------------------------------------------------------------------------
 
     def log(self, kind: str, **data: Any) -> None:
         """One line of the loop's log; its keys are sorted."""
@@ -324,8 +320,8 @@ class Worker(ABC):
         act = act_for(row, self.plan)
         now = self.clock()
         name = attempt_id(now, f"{self.chance.getrandbits(32):08x}")
-        folder = places.copies_folder(self.project, self.era, self.env)
-        copy = Copy(self.project, folder / f".execute-bead-{kind}-{row['id']}-{name}", self.era, base)
+        folder = places.copies_folder(self.project, self.env)
+        copy = Copy(self.project, folder / f".execute-bead-{kind}-{row['id']}-{name}", base)
         return SimulatedAttempt(row, act, name, self.new_id("eb"), base, now, copy, rev=base)
 
     def new_id(self, prefix: str) -> str:

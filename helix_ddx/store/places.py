@@ -66,10 +66,8 @@ def project_hash(project: Path) -> str:
     return hashlib.sha1(os.path.realpath(project).encode(), usedforsecurity=False).hexdigest()
 
 
-def copies_folder(project: Path, era: str, env: Mapping[str, str] = os.environ) -> Path:
-    """Where an attempt's own copy of the code goes: a worktree in April, a local clone at head."""
-    if era == "april":
-        return (exec_root(project, env) or temp_folder(env)) / "ddx-exec-wt"
+def copies_folder(project: Path, env: Mapping[str, str] = os.environ) -> Path:
+    """Where an attempt's own clone of the code goes."""
     return exec_root(project, env) or home(env) / ".cache" / "ddx" / "exec-wt"
 
 

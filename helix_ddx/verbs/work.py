@@ -1,7 +1,7 @@
 """The verbs of DDx's loop, with the flags that each release gives them (help texts of both transcripts), and answers.
 
-``work``, ``try`` and ``agent execute-…`` are simulated; what reads the queue for them is answered truly: what the loop
-would take next, what it will not take and until when, and whether a worker is needed.
+``work`` and ``try`` are simulated; April's loop is known by its help and runs nothing. What reads the queue for them
+is answered truly: what the loop would take next, what it will not take and until when, and whether a worker is needed.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from helix_tui.core.ground.processes.threads import pid_alive
 from helix_tui.core.ground.time import format_age
 
 _SIMULATION = "helix_ddx.simulator.verb:run"
+_NOT_RUN = "verbs.work:run_nothing"
 
 JSON = Flag("json", "bool", "the result object on stdout")
 _ONCE = Flag("once", "bool", "one bead, then stop")
@@ -53,14 +54,14 @@ _APRIL_LOOP = (
     *_passed_over("float", "max-cost"),
     *_passed_over("bool", "local no-adaptive-min-tier"),
     Flag("poll-interval", "duration", "how often to look for more; without it the loop ends"),
-    *(_PROJECT, _ONCE, _NO_REVIEW, JSON, *_OWN),
+    *(_PROJECT, _ONCE, _NO_REVIEW, JSON),
 )
 
 _APRIL_ONE = (
     *_ROUTE,
     *_passed_over("string", "context-budget model-ref prompt"),
     *_passed_over("bool", "no-merge"),
-    *(_PROJECT, JSON, *_OWN),
+    *(_PROJECT, JSON),
 )
 
 _HEAD_ATTEMPT = (
@@ -91,7 +92,7 @@ _AGENT = (
 )
 
 LOOP_VERBS = (
-    Verb(("work",), f"Drain the queue, simulated{_ABOUT_OWN}", _SIMULATION, flags=_APRIL_LOOP, eras=APRIL),
+    Verb(("work",), "Drain the queue", _NOT_RUN, flags=_APRIL_LOOP, eras=APRIL),
     Verb(("work",), f"Drain the queue, simulated{_ABOUT_OWN}", _SIMULATION, flags=_HEAD_LOOP, eras=HEAD),
     Verb(
         ("work", "plan"),
@@ -125,23 +126,21 @@ LOOP_VERBS = (
         (*_HEAD_ATTEMPT, *_passed_over("bool", "force-claim")),
         eras=HEAD,
     ),
-    Verb(("agent",), "April's loop, simulated", eras=APRIL),
-    Verb(
-        ("agent", "execute-loop"), f"Drain the queue, simulated{_ABOUT_OWN}", _SIMULATION, flags=_APRIL_LOOP, eras=APRIL
-    ),
-    Verb(
-        ("agent", "execute-bead"),
-        f"Run one bead, simulated{_ABOUT_OWN}",
-        _SIMULATION,
-        "<bead-id>",
-        1,
-        1,
-        _APRIL_ONE,
-        eras=APRIL,
-    ),
+    Verb(("agent",), "April's loop", eras=APRIL),
+    Verb(("agent", "execute-loop"), "Drain the queue", _NOT_RUN, flags=_APRIL_LOOP, eras=APRIL),
+    Verb(("agent", "execute-bead"), "Run one bead", _NOT_RUN, "<bead-id>", 1, 1, _APRIL_ONE, eras=APRIL),
     Verb(("agent", "workers"), "Attempts at work", "verbs.work:workers", flags=(JSON, _PROJECT), eras=APRIL),
     *(refused("agent", name, eras=APRIL) for name in _AGENT.split()),
 )
+
+
+def run_nothing(_call: VerbCall) -> None:
+    """April's loop, which is known by its help and not simulated.
+
+    Raises:
+        Refused: always.
+    """
+    raise Refused("this needs ddx itself: April's loop is not simulated")
 
 
 _KINDS = {

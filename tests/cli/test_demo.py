@@ -52,7 +52,7 @@ def test_it_can_be_cut_short_and_leaves_nothing(program: Cli) -> None:
 
 
 def test_without_a_terminal_it_is_headless(program: Cli) -> None:
-    ran = program("demo", "--seconds", "0", "--era", "april")
+    ran = program("demo", "--seconds", "0")
     assert ran.code == 0, ran.err
     assert "SIMULATION" in ran.out
 
@@ -96,7 +96,7 @@ def test_it_touches_no_ddx_and_no_memory_but_its_own(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("DDX_BIN", str(ddx))
     monkeypatch.setenv("HELIX_DB_PATH", str(tmp_path / "mine.db"))
-    ran = program("demo", "--headless", "--json", "--era", "april")
+    ran = program("demo", "--headless", "--json")
     assert ran.code == 0, ran.err
     assert ran.document["memories"]["injected"] > 0
     assert not (tmp_path / "touched").exists()

@@ -32,19 +32,18 @@ FAILED = (
 class Demo:
     """A demo project whose hook asks our authoring rules."""
 
-    def __init__(self, root: Path, era: str) -> None:
+    def __init__(self, root: Path) -> None:
         self.root = root
         programs = Path(sys.executable).parent
         self.env = {
             **os.environ,
             "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
             "HELIX_DDX_PACE": "0",
-            "HELIX_DDX_ERA": era,
             "HELIX_EMBEDDER": "off",
             "HOME": str(root.parent),
         }
         self.ddx = str(programs / "helix-ddx")
-        self.call(self.ddx, "demo-workspace", str(root), "--era", era, cwd=root.parent)
+        self.call(self.ddx, "demo-workspace", str(root), cwd=root.parent)
         self.tui("install-hooks", "--commit")
 
     def call(self, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -81,9 +80,8 @@ class Demo:
 
 
 @pytest.mark.parametrize("level", ["low", "medium", "high"])
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_the_demo_runs_to_its_end_with_our_own_hook(tmp_path: Path, era: str, level: str) -> None:
-    demo = Demo(tmp_path / "demo", era)
+def test_the_demo_runs_to_its_end_with_our_own_hook(tmp_path: Path, level: str) -> None:
+    demo = Demo(tmp_path / "demo")
     runs = list(demo.run(level))
     assert {run["stop_reason"] for run in runs} <= {"approval", "question", "no_progress"}
     assert not any(run["problems"] for run in runs)

@@ -158,13 +158,13 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path,
 
 
 @pytest.fixture
-def simulated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Scene]:
+def simulated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[], Scene]:
     """The demo, drained by its scripted agent."""
 
-    def drain(*options: str) -> Scene:
+    def drain() -> Scene:
         monkeypatch.setenv("TMPDIR", str(tmp_path))
         nowhere = Scene(Path.cwd(), format_instant(now_ns()))
-        document = nowhere.ask("demo", "--headless", "--keep", *options)
+        document = nowhere.ask("demo", "--headless", "--keep")
         # the next whole second: an instant is written without its fraction, and the last attempt has just ended
         return Scene(Path(document["workspace"]), format_instant(now_ns() + NS))
 

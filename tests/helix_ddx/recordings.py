@@ -20,11 +20,8 @@ GIVEN = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "ddx" /
 COMMITTED = Path(__file__).resolve().parents[1] / "data" / "loops" / "facts"
 
 NAMES = (
-    *("april-success", "april-drain-text", "april-mixed", "april-no-changes", "april-failed"),
-    *("april-satisfied", "april-conflict", "april-review-changes", "april-killed", "april-one-bead"),
-    *("april-empty", "april-two-workers", "head-success", "head-drain-text", "head-mixed", "head-no-changes"),
-    *("head-failed", "head-satisfied", "head-conflict", "head-review-block", "head-killed", "head-one-bead"),
-    *("head-one-blocked", "head-empty"),
+    *("head-success", "head-drain-text", "head-mixed", "head-no-changes", "head-failed", "head-satisfied"),
+    *("head-conflict", "head-review-block", "head-killed", "head-one-bead", "head-one-blocked", "head-empty"),
 )
 
 LEFT_OUT = {

@@ -21,13 +21,9 @@ from helix_tui.core.ground.time import NS
 NOW = 1_795_000_000 * NS
 
 
-@pytest.fixture(scope="module", params=["head", "april"])
-def demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_demo(tmp_path_factory.mktemp("demo") / "p", request.param, NOW).project
-
-
-def is_head(demo: Path) -> bool:
-    return (demo / ".ddx" / "beads-archive.jsonl").exists()
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_demo(tmp_path_factory.mktemp("demo") / "p", NOW).project
 
 
 def test_every_state_is_there(demo: Path) -> None:
@@ -43,15 +39,18 @@ def test_every_state_is_there(demo: Path) -> None:
         "not_eligible",
         "closed",
         "unknown_status",
+        "blocked_external",
+        "proposed",
+        "cancelled",
     }
-    assert states >= expected | ({"blocked_external", "proposed", "cancelled"} if is_head(demo) else set())
+    assert states >= expected
     assert not tracker.dropped
     assert {tracker.beads[bead].priority for bead in queue.ready} == {0, 1, 2, 3, 4}
     assert len(queue.ready) >= 10
 
 
 def test_a_torn_line_is_there_when_it_is_asked_for(tmp_path: Path) -> None:
-    demo = build_demo(tmp_path / "p", "head", NOW, torn=True).project
+    demo = build_demo(tmp_path / "p", NOW, torn=True).project
     assert len(read_tracker(demo / ".ddx" / "beads.jsonl").dropped) == 1
 
 
@@ -65,8 +64,7 @@ def test_the_shapes_of_a_graph_are_there(demo: Path) -> None:
     missing = bead_id("tide-tables")
     assert missing not in beads
     assert any(missing in bead.depends_on for bead in beads.values())
-    known = (demo / ".ddx/beads-archive.jsonl").read_text() if is_head(demo) else git(demo, "log", "-p", "--", ".ddx")
-    assert missing in known
+    assert missing in (demo / ".ddx/beads-archive.jsonl").read_text()
 
 
 def test_the_past_is_there_and_calls_itself_a_simulation(demo: Path) -> None:
@@ -77,9 +75,8 @@ def test_the_past_is_there_and_calls_itself_a_simulation(demo: Path) -> None:
     assert any("cost_usd" not in result for result in results)
     revisions = {result[key] for result in results for key in ("base_rev", "result_rev")}
     assert {git(demo, "cat-file", "-t", rev) for rev in revisions} == {"commit"}
-    if is_head(demo):
-        metrics = [json.loads(line) for line in (demo / ".ddx/metrics/attempts.jsonl").read_text().splitlines()]
-        assert {row["attempt_id"] for row in metrics} == {result["attempt_id"] for result in results}
+    metrics = [json.loads(line) for line in (demo / ".ddx/metrics/attempts.jsonl").read_text().splitlines()]
+    assert {row["attempt_id"] for row in metrics} == {result["attempt_id"] for result in results}
 
 
 def test_every_act_fits_the_code(demo: Path) -> None:
@@ -91,7 +88,7 @@ def test_every_act_fits_the_code(demo: Path) -> None:
 
 
 def test_it_is_the_same_for_the_same_instant(tmp_path: Path) -> None:
-    one, two = (build_demo(tmp_path / name / "p", "head", NOW).project for name in ("one", "two"))
+    one, two = (build_demo(tmp_path / name / "p", NOW).project for name in ("one", "two"))
     assert (one / ".ddx/beads.jsonl").read_bytes() == (two / ".ddx/beads.jsonl").read_bytes()
 
 

@@ -1,19 +1,17 @@
-"""The simulation against what a real ddx of both eras wrote, scenario by scenario."""
+"""The simulation against what a real ddx wrote, scenario by scenario."""
 
 from __future__ import annotations
 
 import contextlib
 import io
-import threading
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from helix_ddx.files import Disk
-from helix_ddx.simulator.verb import make_worker
+from helix_ddx.simulator.head import HeadWorker
 from helix_ddx.simulator.worker import Orders, Worker
 from helix_ddx.store import places
 from helix_ddx.store.git import commit, git, init
@@ -85,18 +83,6 @@ UNPROVEN = {
 NEVER_ENDS = {"tool": "Bash", "input": {"command": "step 6"}, "output": ""}
 
 SCENARIOS = {
-    "april-success": Scenario(),
-    "april-drain-text": Scenario(orders=DRAIN),
-    "april-mixed": Scenario(MIXED, DRAIN),
-    "april-no-changes": Scenario({"": {"outcome": "no_changes", "calls": [NOTHING]}}),
-    "april-failed": Scenario({"": FAIL}),
-    "april-satisfied": Scenario({"": UNPROVEN}),
-    "april-conflict": Scenario({"": CONFLICT}),
-    "april-review-changes": Scenario({"": OK | {"outcome": "review_request_changes"}}),
-    "april-killed": Scenario({"": {"outcome": "killed", "opening": "", "calls": STEPS[:7]}}, kills=True),
-    "april-one-bead": Scenario(first="Write the greeting"),
-    "april-empty": Scenario(),
-    "april-two-workers": Scenario({"": SLOW}),
     "head-success": Scenario(),
     "head-drain-text": Scenario(orders=DRAIN),
     "head-mixed": Scenario(MIXED, DRAIN),
@@ -120,7 +106,7 @@ class Stage:
     """A folder in which a scenario is simulated, with an eye on every write."""
 
     def __init__(self, name: str, folder: Path) -> None:
-        self.scenario, self.era = SCENARIOS[name], name.partition("-")[0]
+        self.scenario = SCENARIOS[name]
         self.project = folder / "project"
         self.env = {"HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp")}
         self.roots = {"$P": self.project, "$H": folder / "home", "$T/tmp": folder / "tmp"}
@@ -131,15 +117,14 @@ class Stage:
         (self.project / "README.md").write_text("demo\n")
         ignored = ".ddx/agent-logs/\n.ddx/*.lock\n.ddx/executions/*/embedded/\n"
         (self.project / ".gitignore").write_text(ignored)
-        Store(self.project / ".ddx", self.era).write_new(self.rows)
+        Store(self.project / ".ddx", "head").write_new(self.rows)
         commit(self.project, "base")
 
     def worker(self) -> Worker:
         """A worker of the scenario."""
         acts = self.scenario.acts.items()
         plan = {row["id"]: next(act for part, act in acts if part in row["title"]) for row in self.rows}
-        return make_worker(
-            self.era,
+        return HeadWorker(
             self.project,
             self.scenario.orders,
             plan=plan,
@@ -179,10 +164,7 @@ def die() -> None:
     raise KilledHereError
 
 
-ALONE = [name for name in SCENARIOS if name != "april-two-workers"]
-
-
-@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_same_files_same_order_same_keys_same_words(name: str, tmp_path: Path) -> None:
     stage = simulate(name, tmp_path)
     wrong = differences(facts(name), stage.facts())
@@ -205,54 +187,3 @@ def assert_nothing_was_written_past_the_writer(stage: Stage) -> None:
         assert not list((stage.project / ".ddx").glob("*.lock"))
         assert not list(places.lease_folder(stage.project, stage.env).glob("*"))
         assert len(git(stage.project, "worktree", "list").splitlines()) == 1
-
-
-class Turns:
-    """Two workers that take turns whenever they wait, so that the order is the same each time."""
-
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        self.condition = threading.Condition()
-        self.order = [stage.worker(), stage.worker()]
-        self.ends: list[int] = []
-        """How many writes there were when a worker ended."""
-
-    def run(self, worker: Worker) -> None:
-        """A worker's thread, from its first turn to its end."""
-        self.take(worker)
-        try:
-            worker.run()
-        finally:
-            with self.condition:
-                self.ends.append(len(self.stage.changes))
-                self.order.remove(worker)
-                self.condition.notify_all()
-
-    def take(self, worker: Worker) -> None:
-        """Until it is this one's turn."""
-        with self.condition:
-            assert self.condition.wait_for(lambda: self.order[0] is worker, timeout=60)
-
-    def give(self, worker: Worker, beats: float) -> None:
-        """Let the other one go on, and come back; no time passes."""
-        with self.condition:
-            self.order.append(self.order.pop(0))
-            self.condition.notify_all()
-        self.take(worker)
-
-
-def test_two_workers_write_what_two_workers_wrote(tmp_path: Path) -> None:
-    stage = Stage("april-two-workers", tmp_path)
-    turns = Turns(stage)
-    for worker in turns.order:
-        worker.wait = partial(turns.give, worker)  # type: ignore[method-assign]
-    threads = [threading.Thread(target=turns.run, args=(worker,)) for worker in turns.order]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
-    # the recording ends with the first of the two
-    stage.changes = stage.changes[: turns.ends[0]]
-    wrong = differences(facts("april-two-workers"), stage.facts(), ordered=False)
-    assert not wrong, "\n".join(wrong)
-    assert len(git(stage.project, "log", "--merges", "--oneline").splitlines()) == 2

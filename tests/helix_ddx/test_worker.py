@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from helix_ddx.demo.workspace import bead_id, build_demo, drain
+from helix_ddx.simulator.head import HeadWorker
 from helix_ddx.simulator.script import HARNESS
-from helix_ddx.simulator.verb import DEMO_MARKER, make_worker
+from helix_ddx.simulator.verb import DEMO_MARKER
 from helix_ddx.simulator.worker import Orders, SimulatedResult
 from helix_ddx.store import places
 from helix_ddx.store.git import commit, git, init
@@ -25,19 +26,13 @@ from helix_tui.core.ground.time import NS
 
 pytestmark = pytest.mark.long
 
-ERAS = ("april", "head")
 CONTRACT = (
     *("success", "no_changes", "execution_failed", "land_conflict", "post_run_check_failed"),
     "structural_validation_failed",
 )
 
 
-@pytest.fixture(params=ERAS)
-def era(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-def make_project(folder: Path, era: str, **beads: Any) -> Path:
+def make_project(folder: Path, **beads: Any) -> Path:
     """A repository with one file and one bead an act."""
     project = folder / "demo"
     init(project)
@@ -58,13 +53,13 @@ def make_project(folder: Path, era: str, **beads: Any) -> Path:
         }
         for number, (title, act) in enumerate(beads.items())
     ]
-    Store(project / ".ddx", era).write_new(rows)
+    Store(project / ".ddx", "head").write_new(rows)
     commit(project, "base")
     return project
 
 
-def work(project: Path, era: str, **orders: Any) -> list[SimulatedResult]:
-    worker = make_worker(era, project, Orders(pace=0, **orders), out=io.StringIO(), err=io.StringIO())
+def work(project: Path, **orders: Any) -> list[SimulatedResult]:
+    worker = HeadWorker(project, Orders(pace=0, **orders), out=io.StringIO(), err=io.StringIO())
     worker.run()
     return worker.results
 
@@ -82,9 +77,9 @@ def result_of(project: Path, result: SimulatedResult) -> dict[str, Any]:
     return document
 
 
-def test_a_drain_ends_in_every_way_of_the_contract(era: str, tmp_path: Path) -> None:
-    project = build_demo(tmp_path / "demo", era).project
-    summary = drain(project, era=era).to_json()
+def test_a_drain_ends_in_every_way_of_the_contract(tmp_path: Path) -> None:
+    project = build_demo(tmp_path / "demo").project
+    summary = drain(project).to_json()
     statuses = {attempt["status"] for attempt in summary["attempts"]}
     assert statuses >= {*CONTRACT, "already_satisfied"}
     assert all(summary["counts"].values())
@@ -92,9 +87,9 @@ def test_a_drain_ends_in_every_way_of_the_contract(era: str, tmp_path: Path) -> 
     assert summary["memories"] == {}
 
 
-def test_every_record_says_that_it_is_a_simulation(era: str, tmp_path: Path) -> None:
-    project = make_project(tmp_path, era, one={"outcome": "success"}, two={"outcome": "review_block"})
-    results = work(project, era)
+def test_every_record_says_that_it_is_a_simulation(tmp_path: Path) -> None:
+    project = make_project(tmp_path, one={"outcome": "success"}, two={"outcome": "review_block"})
+    results = work(project)
     for result in results:
         assert result_of(project, result)["harness"] == HARNESS
         assert result_of(project, result)["model"].startswith(HARNESS)
@@ -105,9 +100,9 @@ def test_every_record_says_that_it_is_a_simulation(era: str, tmp_path: Path) -> 
         assert {row["harness"] for row in lines_of(path)} == {HARNESS}
 
 
-def test_what_lands_is_a_real_commit_with_trailers(era: str, tmp_path: Path) -> None:
-    project = make_project(tmp_path, era, greet={"edits": [{"path": "greeting.txt", "new": "hello\n"}]})
-    (result,) = work(project, era)
+def test_what_lands_is_a_real_commit_with_trailers(tmp_path: Path) -> None:
+    project = make_project(tmp_path, greet={"edits": [{"path": "greeting.txt", "new": "hello\n"}]})
+    (result,) = work(project)
     assert (project / "greeting.txt").read_text() == "hello\n"
     row = row_of(project)
     assert row["status"] == "closed"
@@ -127,9 +122,9 @@ CONFLICT = {
 }
 
 
-def test_a_conflict_is_a_conflict_of_git(era: str, tmp_path: Path) -> None:
-    project = make_project(tmp_path, era, clash=CONFLICT | {"recovers": False})
-    (result,) = work(project, era)
+def test_a_conflict_is_a_conflict_of_git(tmp_path: Path) -> None:
+    project = make_project(tmp_path, clash=CONFLICT | {"recovers": False})
+    (result,) = work(project)
     assert result.status == "land_conflict"
     assert (project / "README.md").read_text() == "person\n"
     assert git(project, "show", f"{result.preserved}:README.md") == "agent"
@@ -137,78 +132,69 @@ def test_a_conflict_is_a_conflict_of_git(era: str, tmp_path: Path) -> None:
 
 
 def test_head_resolves_a_conflict_in_favour_of_the_person(tmp_path: Path) -> None:
-    project = make_project(tmp_path, "head", clash=CONFLICT)
-    (result,) = work(project, "head")
+    project = make_project(tmp_path, clash=CONFLICT)
+    (result,) = work(project)
     assert result.closed
     assert (project / "README.md").read_text() == "person\n"
     assert len(git(project, "log", "-1", "--format=%P", result.landed).split()) == 2
 
 
-def test_a_review_that_asks_for_changes(era: str, tmp_path: Path) -> None:
-    project = make_project(tmp_path, era, change={"outcome": "review_request_changes", "rationale": "Too loud."})
-    (result,) = work(project, era)
+def test_a_review_that_asks_for_changes(tmp_path: Path) -> None:
+    project = make_project(tmp_path, change={"outcome": "review_request_changes", "rationale": "Too loud."})
+    (result,) = work(project)
     row = row_of(project)
-    if era == "head":
-        assert (result.status, row["status"]) == ("success", "closed")
-        assert [cycle["review_verdicts"] for cycle in result.row["cycle_trace"]] == [
-            ["REQUEST_CHANGES"],
-            ["APPROVE"],
-        ]
-    else:
-        assert (result.status, row["status"]) == ("review_request_changes", "open")
-        assert "Too loud." in row["notes"]
-        assert "owner" not in row
+    assert (result.status, row["status"]) == ("success", "closed")
+    assert [cycle["review_verdicts"] for cycle in result.row["cycle_trace"]] == [["REQUEST_CHANGES"], ["APPROVE"]]
 
 
-def test_a_failure_rests_in_april_and_waits_at_head(era: str, tmp_path: Path) -> None:
-    project = make_project(tmp_path, era, fail={"outcome": "execution_failed", "detail": "no credit"})
-    (result,) = work(project, era)
+def test_a_failed_bead_is_open_and_taken_again(tmp_path: Path) -> None:
+    project = make_project(tmp_path, fail={"outcome": "execution_failed", "detail": "no credit"})
+    (result,) = work(project)
     row = row_of(project)
     assert (result.status, row["status"]) == ("execution_failed", "open")
-    assert ("execute-loop-retry-after" in row) == (era == "april")
     assert result_of(project, result)["error"] == "no credit"
-    assert work(project, era, once=True) == [] if era == "april" else work(project, era, once=True)
+    assert work(project, once=True)
 
 
-def test_why_an_agent_changed_nothing_is_kept(era: str, tmp_path: Path) -> None:
-    project = make_project(tmp_path, era, first={"outcome": "no_changes", "rationale": "nobody says which days"})
-    (result,) = work(project, era, once=True)
+def test_why_an_agent_changed_nothing_is_kept(tmp_path: Path) -> None:
+    project = make_project(tmp_path, first={"outcome": "no_changes", "rationale": "nobody says which days"})
+    (result,) = work(project, once=True)
     assert result.status == "no_changes"
     assert "nobody says which days" in result_of(project, result)["no_changes_rationale"]
 
 
 def test_nothing_done_without_a_word_stops_head(tmp_path: Path) -> None:
     acts = {"outcome": "no_changes", "rationale": ""}
-    project = make_project(tmp_path, "head", first=acts, second={"outcome": "success"})
-    (result,) = work(project, "head")
+    project = make_project(tmp_path, first=acts, second={"outcome": "success"})
+    (result,) = work(project)
     assert (result.status, result.stops) == ("no_evidence_produced", "operator_attention")
     assert row_of(project)["status"] == "proposed"
 
 
 def test_head_closes_an_epic_with_its_last_child(tmp_path: Path) -> None:
-    project = make_project(tmp_path, "head", child={"outcome": "success"}, parent={"outcome": "success"})
+    project = make_project(tmp_path, child={"outcome": "success"}, parent={"outcome": "success"})
     with Store(project / ".ddx", "head").change() as rows:
         rows["demo-00000001"]["issue_type"] = "epic"
         rows["demo-00000000"]["parent"] = "demo-00000001"
-    work(project, "head")
+    work(project)
     assert row_of(project, 1)["status"] == "closed"
     assert row_of(project, 1)["events"][-1]["kind"] == "epic_auto_close"
 
 
-def test_unknown_cost_is_nowhere_a_number(era: str, tmp_path: Path) -> None:
-    project = make_project(tmp_path, era, free={"outcome": "success", "cost_usd": None})
-    (result,) = work(project, era)
+def test_unknown_cost_is_nowhere_a_number(tmp_path: Path) -> None:
+    project = make_project(tmp_path, free={"outcome": "success", "cost_usd": None})
+    (result,) = work(project)
     assert "cost_usd" not in result_of(project, result)
     assert "cost_usd" not in result.row
     usage = json.loads((project / ".ddx/executions" / result.attempt / "usage.json").read_text())
     assert "cost_usd" not in usage
 
 
-def test_two_workers_never_take_the_same_bead(era: str, tmp_path: Path) -> None:
+def test_two_workers_never_take_the_same_bead(tmp_path: Path) -> None:
     acts = {f"bead {number}": {"edits": [{"path": f"{number}.txt", "new": "x\n"}]} for number in range(6)}
-    project = make_project(tmp_path, era, **acts)
+    project = make_project(tmp_path, **acts)
     found: list[list[SimulatedResult]] = []
-    threads = [threading.Thread(target=lambda: found.append(work(project, era))) for _ in range(2)]
+    threads = [threading.Thread(target=lambda: found.append(work(project))) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -220,23 +206,20 @@ def test_two_workers_never_take_the_same_bead(era: str, tmp_path: Path) -> None:
     assert git(project, "fsck", "--no-dangling") == ""
 
 
-def test_the_heartbeat_is_fresh_while_the_transcript_is_silent(era: str, tmp_path: Path) -> None:
-    project = make_project(tmp_path, era, stall={"outcome": "stall", "silence_beats": 5, "calls": []})
+def test_the_heartbeat_is_fresh_while_the_transcript_is_silent(tmp_path: Path) -> None:
+    project = make_project(tmp_path, stall={"outcome": "stall", "silence_beats": 5, "calls": []})
     clock = iter(range(2_000_000_000 * NS, 3_000_000_000 * NS, 20 * NS))
     seen: list[tuple[str, str]] = []
-    worker = make_worker(era, project, Orders(pace=0.01), out=io.StringIO(), clock=lambda: next(clock))
+    worker = HeadWorker(project, Orders(pace=0.01), out=io.StringIO(), clock=lambda: next(clock))
     worker.disk.watchers.append(lambda op, path, text: seen.append((op, str(path.relative_to(path.anchor)))))
     worker.run()
     names = [name for _, name in seen]
-    if era == "head":
-        assert sum(name.endswith("/run-state.json") for name in names) > 3
-        assert sum("ddx-claim-heartbeats" in name for name in names) > 2
-        assert sum(name.endswith("/status.json") for name in names) > 2
-    else:
-        assert sum(name.endswith("/beads.jsonl") for name in names) > 6
+    assert sum(name.endswith("/run-state.json") for name in names) > 3
+    assert sum("ddx-claim-heartbeats" in name for name in names) > 2
+    assert sum(name.endswith("/status.json") for name in names) > 2
 
 
-def start(project: Path, era: str, folder: Path) -> subprocess.Popen[str]:
+def start(project: Path, folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [
             sys.executable,
@@ -248,7 +231,7 @@ def start(project: Path, era: str, folder: Path) -> subprocess.Popen[str]:
             "--pace",
             "30",
         ],
-        env=os.environ | {"HELIX_DDX_ERA": era, "TMPDIR": str(folder), "HOME": str(folder)},
+        env=os.environ | {"TMPDIR": str(folder), "HOME": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -262,8 +245,8 @@ def wait_for_claim(process: subprocess.Popen[str]) -> None:
 
 
 def test_head_stops_gracefully_once(tmp_path: Path) -> None:
-    project = make_project(tmp_path, "head", long={"outcome": "success"})
-    with start(project, "head", tmp_path) as process:
+    project = make_project(tmp_path, long={"outcome": "success"})
+    with start(project, tmp_path) as process:
         wait_for_claim(process)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
@@ -277,22 +260,10 @@ def test_head_stops_gracefully_once(tmp_path: Path) -> None:
     assert not list(places.lease_folder(project, {"TMPDIR": str(tmp_path)}).glob("*"))
 
 
-def test_april_is_ended_at_once_and_leaves_its_claim(tmp_path: Path) -> None:
-    project = make_project(tmp_path, "april", long={"outcome": "success"})
-    with start(project, "april", tmp_path) as process:
-        wait_for_claim(process)
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGINT
-    assert row_of(project)["status"] == "in_progress"
-    assert row_of(project)["claimed-pid"] == str(process.pid)
-
-
-def test_a_killed_worker_leaves_what_ddx_leaves(era: str, tmp_path: Path) -> None:
-    project = make_project(tmp_path, era, gone={"outcome": "killed"})
+def test_a_killed_worker_leaves_what_ddx_leaves(tmp_path: Path) -> None:
+    project = make_project(tmp_path, gone={"outcome": "killed"})
     done = subprocess.run(
         [sys.executable, "-m", "helix_ddx", "work", "-C", str(project), "--pace", "0"],
-        env=os.environ | {"HELIX_DDX_ERA": era},
         capture_output=True,
         timeout=60,
         check=False,
@@ -300,22 +271,7 @@ def test_a_killed_worker_leaves_what_ddx_leaves(era: str, tmp_path: Path) -> Non
     assert done.returncode == -signal.SIGKILL
     assert row_of(project)["status"] == "in_progress"
     assert (project / ".ddx/run-state.json").exists()
-    assert bool(list(places.lease_folder(project).glob("*.json"))) == (era == "head")
-
-
-@pytest.mark.parametrize("words", [["agent", "execute-loop"], ["try", "x"]])
-def test_verbs_of_the_other_era_are_unknown(words: list[str]) -> None:
-    era = "head" if words[0] == "agent" else "april"
-    done = subprocess.run(
-        [sys.executable, "-m", "helix_ddx", *words],
-        env=os.environ | {"HELIX_DDX_ERA": era},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert f'unknown command "{words[0]}"' in done.stderr
+    assert bool(list(places.lease_folder(project).glob("*.json")))
 
 
 @pytest.mark.parametrize(
@@ -327,11 +283,10 @@ def test_verbs_of_the_other_era_are_unknown(words: list[str]) -> None:
         ({"edits": [{"path": "../out.txt", "new": "x"}]}, "outside the project"),
     ],
 )
-def test_an_act_that_cannot_be_played_is_named(act: Any, why: str, era: str, tmp_path: Path) -> None:
-    project = make_project(tmp_path, era, wrong=act)
+def test_an_act_that_cannot_be_played_is_named(act: Any, why: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path, wrong=act)
     done = subprocess.run(
         [sys.executable, "-m", "helix_ddx", "work", "-C", str(project), "--pace", "0"],
-        env=os.environ | {"HELIX_DDX_ERA": era},
         capture_output=True,
         text=True,
         timeout=60,
@@ -342,12 +297,12 @@ def test_an_act_that_cannot_be_played_is_named(act: Any, why: str, era: str, tmp
     assert not (tmp_path / "out.txt").exists()
 
 
-def test_a_bead_without_an_act_succeeds_by_editing_the_file_that_it_names(era: str, tmp_path: Path) -> None:
-    project = make_project(tmp_path, era, plain=None)
-    with Store(project / ".ddx", era).change() as rows:
+def test_a_bead_without_an_act_succeeds_by_editing_the_file_that_it_names(tmp_path: Path) -> None:
+    project = make_project(tmp_path, plain=None)
+    with Store(project / ".ddx", "head").change() as rows:
         del rows["demo-00000000"]["simulate"]
         rows["demo-00000000"]["description"] = "## Files\n- notes/today.md\n"
-    (result,) = work(project, era)
+    (result,) = work(project)
     assert result.closed
     assert (project / "notes/today.md").exists()
 

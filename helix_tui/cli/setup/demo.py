@@ -7,7 +7,6 @@ simulated attempts leave behind.
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import shutil
 import sys
@@ -151,7 +150,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, metavar="N", help="end after N seconds")
     parser.add_argument("--tour", action="store_true", help="start with a two-minute tour, key by key")
     parser.add_argument("--keep", action="store_true", help="leave the project on disk afterwards")
-    parser.add_argument("--era", choices=("april", "head"), default="head", help="the DDx release that it simulates")
     parser.add_argument("--torn-line", action="store_true", help="with a tracker line that a crash cut off")
     console.add_arguments(parser)
 
@@ -170,7 +168,7 @@ def run(call: Call) -> int:
 
 def print_dry_run(call: Call) -> int:
     """The commands that the demo would run, in a folder that does not exist yet."""
-    made = [*programs.helix_ddx(), "demo-workspace", "DEMO", "--era", call.options.era]
+    made = [*programs.helix_ddx(), "demo-workspace", "DEMO"]
     commands = [made, [*programs.helix_ddx(), "drain", "-C", "DEMO"]]
     if call.json:
         call.emit({"dry_run": True, "commands": commands})
@@ -195,17 +193,12 @@ def throw_away(call: Call) -> Iterator[Path]:
 def build(call: Call, holder: Path) -> Path:
     """Let helix-ddx create the project; return its folder."""
     root = holder / "demo"
-    command = [*programs.helix_ddx(), "demo-workspace", str(root), "--era", call.options.era]
+    command = [*programs.helix_ddx(), "demo-workspace", str(root)]
     command += ["--torn-line"] if call.options.torn_line else []
-    finish(command, cwd=holder, env=environment(call), timeout=BUILD_LIMIT)
+    finish(command, cwd=holder, env=programs.quiet_environment(), timeout=BUILD_LIMIT)
     project = find_project(root)
     allow(not_allowed(project))  # we made it
     return root
-
-
-def environment(call: Call) -> dict[str, str]:
-    """The environment of helix-ddx: which era to simulate, and nothing of another project."""
-    return programs.quiet_environment() | {"HELIX_DDX_ERA": call.options.era}
 
 
 def drain(call: Call, root: Path) -> int:
@@ -214,7 +207,7 @@ def drain(call: Call, root: Path) -> int:
     begun, clock = now_ns(), time.monotonic()
     limit = DRAIN_LIMIT if call.options.seconds is None else call.options.seconds
     command = [*programs.helix_ddx(), "drain", "-C", str(root), "--pace", "0", "--json"]
-    with running(command, cwd=root, env=environment(call)) as process:
+    with running(command, cwd=root, env=programs.quiet_environment()) as process:
         try:
             _, said = process.communicate(timeout=limit)
         except TimeoutExpired:
@@ -238,7 +231,7 @@ def drain(call: Call, root: Path) -> int:
 def remember(call: Call, root: Path) -> DemoMemories:
     """Inject the memories of earlier work into the beads."""
     project = find_project(root)
-    return give(project, read_tracker(project.beads_file), environment(call))
+    return give(project, read_tracker(project.beads_file), programs.quiet_environment())
 
 
 def summarise(
@@ -286,9 +279,8 @@ def watch(call: Call, root: Path) -> int:
     command = [*programs.helix_ddx(), "drain", "-C", str(root)]
     with (
         open(root.parent / "simulation.log", "wb") as log,
-        running(command, cwd=root, env=environment(call), log=log.fileno()),
+        running(command, cwd=root, env=programs.quiet_environment(), log=log.fileno()),
     ):
-        os.environ["HELIX_DDX_ERA"] = call.options.era  # a loop started from this console simulates the same era
         ours = replace(call, ddx=call.ddx or programs.helix_ddx_file())
         project = find_project(root)
         try:
