@@ -1,6 +1,7 @@
 """A session in a repository that somebody made to do harm, under strace: what it starts, writes and connects to.
 
-``python -m tests.drills.strangers`` prints what docs/security.md does not name; ``--all`` prints everything.
+``python -m tests.drills.strangers`` prints what docs/security.md does not name; ``--all`` prints everything. Without
+``--kind`` the repository has all kinds that leave room for each other, and commands are run in it beside the console.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from msgspec import Struct
 from bench.console import Terminal
 from tests.drills.projects import isolate
 from tests.hostile.kinds import COMBINED, KINDS
-from tests.hostile.kinds.registry import BEAD, git, make_outside, write, write_json
-from tests.hostile.test_kinds import CHANGE, LOOK
+from tests.hostile.kinds.registry import BEAD, SECRET, git, make_outside, write, write_json
+from tests.hostile.test_kinds import CHANGE, LOOK, witnesses
 
 CALLS = (
     *("execve", "connect", "sendto", "kill", "open", "openat", "creat", "truncate", "mkdir", "mkdirat", "rmdir"),
@@ -36,6 +37,8 @@ ESCAPE, LEAVE = "\x1b", "\x11"
 KEYS = (*"234i", "hunter2 of the person\r", *"56!", ESCAPE, "?", ESCAPE, "L", ESCAPE, *"1W", ESCAPE, "j", "\r", ESCAPE)
 COMMANDS = tuple(words for words in (*LOOK, *CHANGE) if words[0] != "snapshot")
 """What is run where nobody can be asked."""
+TOGETHER = (*COMBINED, "hooks_of_git", "git_core_fsmonitor", "git_filter_evil_clean", "git_diff_external")
+"""The kinds of one repository: all that leave room for each other, and git's settings that name programs."""
 
 _CALL = re.compile(r"^(?P<call>\w+)\((?P<rest>.*)\) += (?P<result>-?\d+)(?:<(?P<path>.*)>)?")
 _NAME = re.compile(r'(?:(?:AT_FDCWD|\d+)<(?P<folder>[^>]*)>, )?"(?P<name>(?:[^"\\]|\\.)*)"')
@@ -95,8 +98,8 @@ def _is_named(act: Act, folders: Sequence[Path]) -> bool:
     return bool(act.path) and any(Path(act.path).is_relative_to(folder) for folder in folders)
 
 
-def make_stranger(folder: Path) -> Path:
-    """A repository of all kinds that leave room for each other, and of git's settings that name programs."""
+def make_stranger(folder: Path, kinds: Iterable[str] = TOGETHER) -> Path:
+    """A repository of some kinds; the folder in it to open."""
     (folder / "home").mkdir(parents=True)
     secret, root = make_outside(folder / "home"), folder / "demo"
     write_json(root / ".ddx" / "beads.jsonl", BEAD)
@@ -106,9 +109,10 @@ def make_stranger(folder: Path) -> Path:
     git(folder, "init", "-q", "-b", "main", str(root))
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", "start")
-    for name in (*COMBINED, "hooks_of_git", "git_core_fsmonitor", "git_filter_evil_clean", "git_diff_external"):
-        KINDS[name](root, secret)
-    return root
+    opened = root
+    for name in kinds:
+        opened = KINDS[name](root, secret) or opened
+    return opened
 
 
 def traced(trace: Path, home: Path, *words: str) -> list[str]:
@@ -121,10 +125,22 @@ def traced(trace: Path, home: Path, *words: str) -> list[str]:
     return ["env", f"TMPDIR={home / 'tmp'}", f"PATH={os.environ['PATH']}", *strace, *ours]
 
 
-def watch_console(root: Path, trace: Path, home: Path, seconds: float) -> None:
-    """Open the console, go through its screens, ask, supervise for some seconds, and leave."""
-    with Terminal(traced(trace, home, "-C", str(root)), root, home) as terminal:
-        terminal.wait_for("Sail", "de-1", timeout=120)
+class Recorder(Terminal):
+    """A terminal that keeps what was written to it."""
+
+    written = b""
+
+    def _read(self, timeout: float) -> bytes:
+        chunk = super()._read(timeout)
+        self.written += chunk
+        return chunk
+
+
+def watch_console(root: Path, trace: Path, home: Path, seconds: float) -> bytes:
+    """Open the console, go through its screens, ask, supervise for some seconds, and leave; what it wrote."""
+    with Recorder(traced(trace, home, "-C", str(root)), root, home) as terminal:
+        terminal.wait_for("Queue", "helix", timeout=120)
+        terminal.settle(2.0, 20.0)
         for key in KEYS:
             os.write(terminal.fd, key.encode())
             terminal.settle(1.0, 4.0)
@@ -133,6 +149,7 @@ def watch_console(root: Path, trace: Path, home: Path, seconds: float) -> None:
             terminal.settle(1.0, 1.0)
         os.write(terminal.fd, LEAVE.encode())
         terminal.settle(2.0, 20.0)
+        return terminal.written
 
 
 def watch_commands(root: Path, trace: Path, home: Path, commands: Sequence[Sequence[str]]) -> None:
@@ -153,18 +170,36 @@ def drill(folder: Path, seconds: float, commands: Sequence[Sequence[str]] = COMM
     return acts, unnamed(acts, root, home)
 
 
+def watch_kinds(folder: Path, kinds: Sequence[str], seconds: float) -> tuple[list[Act], list[Act]]:
+    """What a console did in a repository of some kinds; a file outside that changed or was shown counts as an act."""
+    root, home, outside = make_stranger(folder, kinds), folder / "person", folder / "home"
+    before = witnesses(outside)
+    written = watch_console(root, folder / "console", home, seconds)
+    acts = list(read_trace(folder / "console"))
+    wrong = unnamed(acts, root, home)
+    if witnesses(outside) != before:
+        wrong.append(Act("changed", str(outside), ""))
+    if SECRET.encode() in written:
+        wrong.append(Act("shown", str(outside), ""))
+    return acts, wrong
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Print what the page does not name; 1 if there is any."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="how long the console supervises (default 60)")
     parser.add_argument("--all", action="store_true", help="print everything")
+    parser.add_argument("--kind", action="append", choices=sorted(KINDS), help="a console in this kind alone")
     options = parser.parse_args(words)
     if shutil.which("strace") is None:
         print("strace is not installed")
         return 2
     with tempfile.TemporaryDirectory(prefix="helix-strangers-") as folder:
         isolate(Path(folder, "maker"))
-        acts, wrong = drill(Path(folder), options.seconds)
+        if options.kind:
+            acts, wrong = watch_kinds(Path(folder), options.kind, options.seconds)
+        else:
+            acts, wrong = drill(Path(folder), options.seconds)
     for act in acts if options.all else wrong:
         print(act.call, act.path or act.line)
     print(f"{len(acts)} calls, {len(wrong)} that docs/security.md does not name")
