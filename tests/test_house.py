@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -214,3 +216,14 @@ def test_the_name_of_a_class_stands_for_one_thing() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
     assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
+def test_what_make_installs_is_pinned_by_hash_and_names_no_host() -> None:
+    pins = (ROOT / ".ci" / "constraints.txt").read_text()
+    assert "://" not in pins
+    names = {re.sub(r"[-_.]+", "-", name).lower() for name in re.findall(r"(?m)^([\w.-]+)==", pins)}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wanted = [*project["project"]["dependencies"], *project["project"]["optional-dependencies"]["dev"]]
+    wanted += project["build-system"]["requires"]
+    assert {re.match(r"[\w.-]+", each)[0].lower() for each in wanted} <= names  # type: ignore[index]
+    assert len(re.findall(r"(?m)^[\w.-]+==[^\n]*\\\n    --hash=sha256:", pins)) == len(names)
