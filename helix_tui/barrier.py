@@ -45,7 +45,7 @@ from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.keymap import BY_ID, as_typed, shown
-from helix_tui.screens.base import TRY_AGAIN, HelixScreen
+from helix_tui.screens.base import TRY_AGAIN, Dismissal, HelixScreen
 from helix_tui.widgets.base.row_source import Gesture
 from helix_tui.widgets.chrome.empty_state import DrawGuard
 
@@ -115,9 +115,10 @@ class Barrier:
         """
         # the trace of Textual's wrapper has frames of Textual only
         error = _bare(error)
-        if isinstance(error, MountError | NoMatches) and self._app._exit:
-            return  # the console is quitting, between a key and its effect: nothing is lost
         source = _source_of(error, pump)
+        left = self._app._exit or (isinstance(source.screen, Dismissal) and source.screen.has_left)
+        if left and isinstance(error, MountError | NoMatches):
+            return  # the console or the sheet was left between a key and its effect: nothing is lost
         what = _task(message, source)
         quiet = self._log(error, source, what)
         # there is no screen for a notice: print one line on the terminal

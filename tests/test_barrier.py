@@ -304,6 +304,25 @@ async def test_leaving_between_a_key_and_what_it_works_on_is_no_defect(console: 
         assert RECENT
 
 
+async def test_what_a_palette_looks_for_once_it_has_left_is_no_defect(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(80, 24)) as pilot:
+        palette = HelixPalette()
+        app.push_screen(palette)
+        await pilot.pause()
+        await palette.query("*").remove()
+        palette.call_next(palette._watch__show_busy)  # as Textual does at the end of a message
+        palette.dismiss()
+        await pilot.pause()
+        assert not RECENT
+        app.push_screen(palette := HelixPalette())
+        await pilot.pause()
+        await palette.query("*").remove()
+        palette.call_next(palette._watch__show_busy)
+        await pilot.pause()
+        assert RECENT
+
+
 async def test_screen_that_cannot_be_composed(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     async with surviving(console) as (app, pilot):
         with monkeypatch.context() as patched:

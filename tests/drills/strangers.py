@@ -79,8 +79,10 @@ def unnamed(acts: Iterable[Act], root: Path, home: Path) -> list[Act]:
         home: the person's folder, with `tmp` in it as the folder for temporary files.
     """
     real = Path(os.path.realpath(root))
+    repository = next((folder for folder in (real, *real.parents) if (folder / ".git").is_dir()), real)
     folders = (
-        *(real / name for name in (".helix", ".helix-logs", ".git/info")),
+        *(real / name for name in (".helix", ".helix-logs")),
+        repository / ".git" / "info",
         *(home / name for name in (".local/state/helix-tui", ".cache/helix-tui", "tmp")),
         *(Path("/dev"), Path("/proc/self")),
     )
