@@ -128,8 +128,8 @@ def test_what_is_written_now_is_read_by_that_program(root: Path, release: Path, 
         return json.loads(done.stdout)
 
     earlier("trust", "--yes")
-    for words in (("memory", "list"), ("journal",), ("needs",), ("status",), ("memory", "get", "2"), ("attempts",)):
-        assert earlier(*words).keys() <= cli(*words, *common).document.keys()
+    for asked in (("memory", "list"), ("journal",), ("needs",), ("status",), ("memory", "get", "2"), ("attempts",)):
+        assert earlier(*asked).keys() <= cli(*asked, *common).document.keys()
     names = [memory["name"] for memory in earlier("memory", "list")["memories"]]
     assert names == [memory["name"] for memory in cli("memory", "list", *common).document["memories"]]
     assert earlier("journal")["operations"] == cli("journal", *common).document["operations"]
