@@ -22,7 +22,7 @@ from msgspec import Struct
 from bench.console import Terminal
 from tests.drills.projects import isolate
 from tests.hostile.kinds import COMBINED, KINDS
-from tests.hostile.kinds.registry import BEAD, SECRET, git, make_outside, write, write_json
+from tests.hostile.kinds.registry import SECRET, make_clone, make_outside
 from tests.hostile.test_kinds import CHANGE, LOOK, witnesses
 
 CALLS = (
@@ -103,14 +103,7 @@ def _is_named(act: Act, folders: Sequence[Path]) -> bool:
 def make_stranger(folder: Path, kinds: Iterable[str] = TOGETHER) -> Path:
     """A repository of some kinds; the folder in it to open."""
     (folder / "home").mkdir(parents=True)
-    secret, root = make_outside(folder / "home"), folder / "demo"
-    write_json(root / ".ddx" / "beads.jsonl", BEAD)
-    with open(root / ".ddx" / "beads.jsonl", "a") as file:
-        file.write("\n")
-    write(root / "docs" / "plan.md", "---\nddx:\n  id: plan\n---\n# The plan of hunter2\n")
-    git(folder, "init", "-q", "-b", "main", str(root))
-    git(root, "add", "-A")
-    git(root, "commit", "-q", "-m", "start")
+    secret, root = make_outside(folder / "home"), make_clone(folder / "demo")
     opened = root
     for name in kinds:
         opened = KINDS[name](root, secret) or opened

@@ -102,6 +102,19 @@ def payload(secret: Path) -> str:
     return f"open({str(secret.parent / 'ran')!r}, 'a').write(__name__)\n"
 
 
+def make_clone(root: Path) -> Path:
+    """Make a repository with a bead, an attempt, a document and a source; only the bead is committed."""
+    write(root / ".ddx" / "beads.jsonl", json.dumps(BEAD) + "\n")
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "start")
+    write(root / "docs" / "plan.md", "---\nddx:\n  id: plan\n---\n# The plan\n\nThe boat must float.\n")
+    write(root / "main.py", "def sail():\n    return 'boat'\n")
+    write_json(root / BUNDLE / "manifest.json", MANIFEST)
+    write_json(root / BUNDLE / "result.json", RESULT)
+    return root
+
+
 def make_outside(home: Path) -> Path:
     """Make what no clone may reach, in an empty folder; return the file with the secret."""
     secret = home / "secret"
