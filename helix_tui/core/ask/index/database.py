@@ -151,8 +151,8 @@ class Database:
             if not damaged or _identity(self.path) != self._opened:
                 with contextlib.suppress(NotUsed, sqlite3.DatabaseError):
                     return self._open()
-            # an old log beside a new file would be replayed into it
-            for ending in DATABASE:
+            # an old log beside a new file would be replayed into it, and one without its file is refused: it goes first
+            for ending in reversed(DATABASE):
                 remove(self.path.with_name(self.path.name + ending))
             return self._open()
 
