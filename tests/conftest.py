@@ -9,13 +9,16 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from helix_tui.core.ground.process import allow_programs
+from helix_tui.core.ground.processes import start
 from helix_tui.core.ground.trust import person
+from tests.forked import CAN_FORK, ForkedPopen
 from tests.rerun import pytest_configure, pytest_runtest_logreport, pytest_sessionfinish
 
 __all__ = ["pytest_configure", "pytest_runtest_logreport", "pytest_sessionfinish"]  # hooks of this suite
@@ -85,6 +88,13 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     allow_programs()  # a console that left in this process has ended them
     person._notes.clear()
     monkeypatch.setattr(person, "attended", False)
+
+
+@pytest.fixture(autouse=True)
+def _programs_are_forked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The embedded tracker and scripts of the tests are forked, not loaded anew, unless the process is the point."""
+    if CAN_FORK and request.node.get_closest_marker("processes") is None:
+        monkeypatch.setattr(start, "subprocess", SimpleNamespace(Popen=ForkedPopen))
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,6 @@ import tempfile
 from pathlib import Path
 
 from helix_tui.core.beads.tracker import Tracker, read_tracker
-from helix_tui.core.editing.execute.gate import EMBEDDED
 
 
 def parse_rows(rows: bytes) -> Tracker:
@@ -25,13 +24,17 @@ def state() -> dict[str, str]:
     return {"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}
 
 
-def write_program(path: Path, code: str) -> Path:
-    """Write an executable that runs Python code with this Python, whatever characters its path has.
+SCRIPT = f"#!/bin/sh\n''':'\nexec {shlex.quote(sys.executable)} \"$0\" \"$@\"\n'''\n"
+"""How a program of the tests begins: the shell takes it for a command, Python for a text.
 
-    A ``#!`` line takes no blanks: the shell reads the text up to its end, Python reads that as a string.
-    """
+A ``#!`` line takes no blanks, and a Python may be at a path with some.
+"""
+
+
+def write_program(path: Path, code: str) -> Path:
+    """Write an executable that runs Python code with this Python, whatever characters its path has."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n''':'\nexec {shlex.quote(sys.executable)} \"$0\" \"$@\"\n'''\n{code}\n")
+    path.write_text(f"{SCRIPT}{code}\n")
     path.chmod(0o755)
     return path
 
@@ -48,7 +51,8 @@ def write_ddx(path: Path, code: str) -> Path:
         f"""import os, subprocess, sys, time
 args = sys.argv[1:]
 def passed():
-    return subprocess.run({list(EMBEDDED)!r} + args).returncode
+    from helix_ddx.__main__ import main
+    return main(args)
 def number():
     n = int(open({count!r}).read()) + 1 if os.path.exists({count!r}) else 1
     open({count!r}, "w").write(str(n))
