@@ -9,6 +9,7 @@ tests marked ``processes``, every program is started.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import functools
 import importlib
@@ -73,6 +74,11 @@ class _Server:
         argv = [sys.executable, "-m", "tests.forked", str(theirs.fileno())]
         self._program = subprocess.Popen(argv, pass_fds=(theirs.fileno(),), start_new_session=True)
         theirs.close()
+        atexit.register(self._close)
+
+    def _close(self) -> None:
+        self._socket.close()
+        self._program.wait()
 
     def spawn(self, request: dict[str, Any], descriptors: Sequence[int]) -> int:
         """The pid of a new child of this process."""
