@@ -40,6 +40,9 @@ async def test_o_lands_what_a_review_refused_only_after_a_second_yes(
         app.go_to_bead(bead)
         await pilot.press("L")
         await pilot.pause()
+        if stranger.rows()[bead]["status"] == "proposed":  # parked by ddx itself, as early in August
+            assert app.sees("ddx runs no bead that is proposed")
+            return
         assert app.sees(f"ddx may land {before['result_rev'][:12]} as it is")
         await pilot.press("o")
         await pilot.pause()

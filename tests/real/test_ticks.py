@@ -21,7 +21,7 @@ from tests.real.stranger import Stranger
 MODES = ("ok", "fail", "nochange", "block", "mute", "conflict", "ratelimit", "killed")
 BEADS = 12
 CHECKED = "1. `test -f README.md` passes"
-PARTS = {"intake": "checks", "work": "work", "repair": "work", "review": "reviews", "triage": "triage"}
+PARTS = {"intake": "checks", "work": "work", "repair": "work", "review": "reviews", "triage": "triage", "mode": "other"}
 DRAIN_S = 900.0
 
 

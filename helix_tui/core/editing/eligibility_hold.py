@@ -51,6 +51,15 @@ def release_refused(writing: PlanBuilder, bead_id: str) -> None:
         release(writing, bead_id, HELD, HELD_PRIOR)
 
 
+def give_back(writing: PlanBuilder, bead_id: str) -> None:
+    """Give workers a bead whose refused change a person has decided on, whoever kept it from them: HELIX by its hold,
+    or ddx, some releases of which park such a bead as proposed.
+    """
+    release_refused(writing, bead_id)
+    if writing.overlay.status(bead_id) == "proposed":
+        writing.add(["bead", "update", bead_id, "--status", "open"], {bead_id: {"status": "open"}})
+
+
 def held_back(queue: Queue) -> dict[str, str]:
     """The beads that HELIX keeps from workers until a person decides, each with the reason."""
     return {bead_id: reason for bead_id, bead in queue.beads.items() if (reason := hold_reason(bead))}

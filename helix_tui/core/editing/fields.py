@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from helix_tui.core.beads.record import FOCUS_MARK, TERMINAL
-from helix_tui.core.editing.eligibility_hold import release_refused
+from helix_tui.core.editing.eligibility_hold import give_back
 from helix_tui.core.editing.operation import Operation
 from helix_tui.core.editing.steps import (
     CLAIM_FIELDS,
@@ -363,7 +363,7 @@ def plan_fields(writing: PlanBuilder, bead_id: str, given: Mapping[str, str]) ->
             SetEligible(bead_id, on).plan(writing)
     writing.update(bead_id, fields)
     if ALLOWED in given:
-        release_refused(writing, bead_id)
+        give_back(writing, bead_id)
 
 
 class ClearFields(Operation, frozen=True, tag="unset"):
@@ -475,7 +475,7 @@ class DropChange(Operation, frozen=True, tag="drop"):
         must_exist(writing.overlay, bead_id)
         rejected = option("--reject-preserved", rev) if rev and writing.dialect.lands_kept else ()
         writing.update(bead_id, {DROPPED: self.attempt_id}, flags=rejected)
-        release_refused(writing, bead_id)
+        give_back(writing, bead_id)
 
 
 def chain(start: str, above: Callable[[str], Any]) -> list[str]:

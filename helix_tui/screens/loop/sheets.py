@@ -19,6 +19,7 @@ from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.attempts.attempt import format_whole
+from helix_tui.core.ddx.claims import PARKED
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.operations import SetEligible
 from helix_tui.core.ground.files import read_end
@@ -465,6 +466,8 @@ class LoopSheet(ChoiceSheet):
             return "this bead is not in the tracker"
         if bead.status in TERMINAL:
             return f"this bead is {bead.status}"
+        if bead.status in PARKED:
+            return f"ddx runs no bead that is {bead.status}; decide on it in Needs me first"
         return "a worker is running this bead" if queue.state(bead.id) in ("running", "claimed") else ""
 
     def _confirm_one_bead(self) -> None:

@@ -66,6 +66,15 @@ def test_the_hold_ends_exactly_with_the_decision(decision: DropChange | SetField
     assert decided.overlay.value("a", HELD) is None
 
 
+@pytest.mark.parametrize(
+    "decision", [DropChange("a", MADE.attempt_id, MADE.result_rev), SetFields("a", {"helix-allowed": MADE.attempt_id})]
+)
+def test_a_decision_opens_a_bead_that_ddx_parked_for_its_change(decision: DropChange | SetFields) -> None:
+    parked = PlanBuilder(Overlay(queue_of([row("a", status="proposed")])), LANDS)
+    decision.plan(parked)
+    assert parked.overlay.status("a") == "open"
+
+
 def test_nothing_is_built_while_a_refused_change_would_land() -> None:
     ready = QueueState(Tracker(Path("t")), queue_of([row("a"), row("b")]), (), LANDS)
     verdict = decide(gather_facts(ready, attempts=BOOK))
