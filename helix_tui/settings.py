@@ -40,6 +40,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
+from helix_tui.core.beads.states import states_where
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS
 from helix_tui.core.ground.trust.person import state_folder
@@ -91,7 +92,7 @@ OWN_VIEWS = (
     SavedView("critical path", "path:yes order:path", columns=("holds", "priority", "age", "epic")),
     SavedView("held up longest", "state:waiting_dependencies,retry_cooldown order:-age", columns=("age", "epic")),
     SavedView("changed today", "updated<1d order:updated", columns=("updated", "priority", "labels")),
-    SavedView("waits for a person", "state:proposed,preserved_review_blocked,unknown_status order:-age"),
+    SavedView("waits for a person", f"state:{','.join(states_where(lane='needs a person'))} order:-age"),
 )
 """The built-in views."""
 

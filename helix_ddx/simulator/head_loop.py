@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from helix_ddx.simulator.worker import ClaimRaceError, Json, SimulatedAttempt, W
 from helix_ddx.store import places
 from helix_ddx.store.git import GitError, commit, git
 from helix_ddx.store.tracker import Row, event
+from helix_tui.core.beads.states import State
 from helix_tui.core.ground.time import NS
 
 REFRESH = 10 * NS
@@ -31,7 +32,7 @@ _LEFT = {
     "sigint": "stopped by signal",
     "sigterm": "stopped by signal",
 }
-_SNAPSHOT = {
+_SNAPSHOT: Mapping[str, State] = {
     "execution_ready_count": "ready",
     "blocked_count": "blocked_external",
     "dependency_waiting_count": "waiting_dependencies",
@@ -43,7 +44,6 @@ _SNAPSHOT = {
     "execution_ineligible_count": "not_eligible",
     "superseded_count": "superseded",
     "skipped_epics_count": "epic_container",
-    "epic_closure_candidates_count": "",
 }
 
 
@@ -163,7 +163,7 @@ class HeadLoop(Worker):
             states = self.queue().counts()
             snapshot = {name: states.get(state, 0) for name, state in _SNAPSHOT.items()}
             document |= {"no_ready_work": True, "no_ready_work_detail": why_nothing(self.queue(), _PASSED)}
-            document["queue_snapshot"] = snapshot
+            document["queue_snapshot"] = snapshot | {"epic_closure_candidates_count": 0}
         else:
             document["no_ready_work_detail"] = {}
         document["last_success_at"] = self.last_success

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from msgspec import Struct
 from msgspec.structs import replace
 
+from helix_tui.core.beads.states import STATES, State
 from helix_tui.core.ground.errors import HelixError, ReaderGone
 from helix_tui.core.ground.files import add_root
 from helix_tui.core.ground.project import Project, find_project, user_cache_dirs
@@ -31,25 +32,12 @@ if TYPE_CHECKING:
 _CODES = {
     "success": "32",
     "running": "1;36",
-    "waiting": "2",
+    "waiting": "33",
     "attention": "35",
-    "warning": "33",
     "error": "31",
     "muted": "2",
     "bold": "1",
 }
-
-ROLES = {
-    "ready": "success",
-    "running": "running",
-    "retry_cooldown": "warning",
-    "preserved_review_blocked": "attention",
-    "blocked_external": "error",
-    "proposed": "attention",
-    "unknown_status": "attention",
-    "claimed": "running",
-}
-"""State -> colour role; every other state is muted."""
 
 
 class Paint(Struct, frozen=True):
@@ -71,9 +59,9 @@ class Paint(Struct, frozen=True):
         code = _CODES.get(role)
         return f"\x1b[{code}m{text}\x1b[0m" if code and self.colour else text
 
-    def state(self, state: str) -> str:
+    def state(self, state: State) -> str:
         """A state's word in its colour."""
-        return self(state, ROLES.get(state, "muted"))
+        return self(state, STATES[state].sign.role)
 
 
 def columns(rows: Iterable[Sequence[str]], *, gap: str = "  ", right: Iterable[int] = ()) -> list[str]:

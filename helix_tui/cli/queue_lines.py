@@ -7,12 +7,13 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from helix_tui.cli.call import ROLES, Call
+from helix_tui.cli.call import Call
 from helix_tui.cli.loading import Present
 from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.graph import circles
-from helix_tui.core.beads.readiness import NOT_ELIGIBLE, STATES, Queue, Standing
+from helix_tui.core.beads.readiness import NOT_ELIGIBLE, Queue, Standing
 from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.states import STATES, states_where
 from helix_tui.core.beads.tracker import describe, only_archived, read_archive
 from helix_tui.core.beads.views import build_view
 from helix_tui.core.ddx.runs.running import Run
@@ -62,9 +63,9 @@ def _by_state(call: Call, present: Present, shown: Sequence[str]) -> list[str]:
     for run in present.runs:
         runs.setdefault(run.bead_id or "", []).append(run)
     states = {bead_id: queue.state(bead_id) for bead_id in shown}
-    shown_states = [state for state in STATES if state != "running" and (call.options.filter or state not in TERMINAL)]
+    shown_states = [state for state in STATES if call.options.filter or state not in TERMINAL]
     lines: list[str] = []
-    for state in ("running", *shown_states):
+    for state in shown_states:
         group = [bead_id for bead_id in shown if states[bead_id] == state]
         if state != "ready":
             # ready beads are in ddx's pick order, which is not by priority alone
@@ -135,7 +136,7 @@ def _row(call: Call, queue: Queue, bead_id: str, lead: str = "", *, name_state: 
     left = call.paint.width - len(head) - _id_width(queue) - 2 - (cell_width(note) + 2 if note else 0)
     title = fit(lead + title_of(bead), max(12, left))
     tail = "  " + call.paint(note, "muted") if note else ""
-    return f"{head}{call.paint(name, ROLES.get(standing.state, 'muted'))}  {title}{tail}".rstrip()
+    return f"{head}{call.paint(name, STATES[standing.state].sign.role)}  {title}{tail}".rstrip()
 
 
 def title_of(bead: Bead) -> str:
@@ -197,7 +198,7 @@ def notes(call: Call, present: Present) -> list[str]:
     """Notes on what the rows leave out: finished, unreadable, unknown or missing beads, and cycles."""
     queue, tracker = present.queue, present.tracker
     counts = queue.counts()
-    finished = ", ".join(f"{counts.get(state, 0):,} {state}" for state in sorted(TERMINAL)[::-1])
+    finished = ", ".join(f"{counts.get(state, 0):,} {state}" for state in states_where(lane="done"))
     archive = read_archive(present.project.archive_file)
     if away := counts_of(present.project, queue).put_away:
         finished += f"; {away}; --archived lists them"

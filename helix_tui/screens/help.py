@@ -19,12 +19,13 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from helix_tui.core.beads.query import fields
+from helix_tui.core.beads.states import STATES
 from helix_tui.keymap import BY_ID, bindings, keys_of, names, shown, shown_all
 from helix_tui.screens import SCREENS
 from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.sheet import OverlayScreen, Sheet
-from helix_tui.themes import SIGNS
+from helix_tui.themes import RUN_SIGNS
 from helix_tui.widgets.base.line import Line, Span, ascii_only, palette_of, rule, to_strip, wrap_spans
 from helix_tui.widgets.base.row_source import Row, Rows
 from helix_tui.widgets.figures import LOOKS
@@ -254,8 +255,10 @@ def _section(title: str, pairs: Iterable[tuple[str, str]], cells: int, width: in
 
 
 def _bead_signs(width: int) -> list[Row]:
-    signs = [(sign.glyph, sign.ink, sign.word) for sign in SIGNS.values()]
-    return _signs("signs", [*signs, ("▸", "success bold", "what DDx will pick next")], width)
+    # two states may look alike and have one word
+    signs = (*(row.sign for row in STATES.values()), *RUN_SIGNS.values())
+    rows = dict.fromkeys((sign.glyph, sign.ink, sign.word) for sign in signs)
+    return _signs("signs", [*rows, ("▸", "success bold", "what DDx will pick next")], width)
 
 
 def _attempt_signs(width: int) -> list[Row]:

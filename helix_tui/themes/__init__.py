@@ -17,6 +17,8 @@ from rich.color import Color
 from rich.style import Style
 from textual.theme import Theme
 
+from helix_tui.core.beads.states import STATES, Sign
+
 PREFIX = "helix-"
 """The prefix of helix-tui's theme variables; stylesheets say ``$helix-muted``."""
 
@@ -157,38 +159,12 @@ def make_theme(name: str, roles: Roles, *, dark: bool, ansi: bool = False) -> Th
     )
 
 
-class Sign(Struct, frozen=True):
-    """How one state looks: glyph, ASCII glyph, ink (a role and attributes), and the word for it."""
-
-    glyph: str
-    ascii: str
-    ink: str
-    word: str
-    title_ink: str = "text"
-    """The ink of such a bead's title."""
-
-
-SIGNS: dict[str, Sign] = {
-    "running": Sign("◉", "@", "running bold", "running", "text bold"),
+RUN_SIGNS = {
+    "alive": STATES["running"].sign,
     "silent": Sign("!", "!", "error bold", "silent"),
     "dead": Sign("!", "!", "error bold", "dead"),
-    "ready": Sign("○", "o", "success", "ready"),
-    "waiting_dependencies": Sign("◌", ".", "muted", "waits"),
-    "closed": Sign("✓", "x", "muted", "closed", "muted"),
-    "cancelled": Sign("✗", "X", "muted", "cancelled", "muted strike"),
-    "retry_cooldown": Sign("◷", "~", "waiting", "cools down"),
-    "not_eligible": Sign("⊝", "-", "muted", "not eligible", "muted"),
-    "superseded": Sign("⊝", "-", "muted", "superseded", "muted strike"),
-    "blocked_external": Sign("⊘", "#", "error", "blocked outside"),
-    "proposed": Sign("◆", "*", "attention bold", "proposed"),
-    "preserved_review_blocked": Sign("◆", "*", "attention bold", "review unresolved"),
-    "claimed": Sign("◉", "@", "running", "claimed"),
-    "epic_container": Sign("▣", "+", "text", "epic"),
-    "unknown_status": Sign("?", "?", "attention bold", "unknown status"),
 }
-"""By state of a bead; ``silent`` and ``dead`` are runs whose worker is silent or gone."""
-
-UNKNOWN = SIGNS["unknown_status"]
+"""By what is known of a run's worker."""
 
 NEED_SIGNS = {
     "physics-level": ("!", "error bold", "contradiction"),

@@ -17,6 +17,7 @@ from helix_tui.core.beads import counts, readiness
 from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.readiness import Queue, Standing
+from helix_tui.core.beads.states import STATES, Parked
 from helix_tui.core.ddx.attempts import verdict
 from helix_tui.core.ddx.attempts.attempt import Attempt, Sums, sum_calls
 from helix_tui.core.ddx.attempts.from_events import BeadEvents
@@ -155,7 +156,8 @@ def _the_verdict_of_the_loop_screen_is_another(patch: Patch) -> None:
 def _stuck_names_a_bead_that_is_ready(patch: Patch) -> None:
     from helix_tui.core.supervision.decide import stuck
 
-    patch.setitem(stuck._BY_STATE, "ready", ("not-eligible", "decide"))
+    ready = replace(STATES["ready"], parked=Parked("not-eligible", "decide"))
+    patch.setattr(stuck, "STATES", {**STATES, "ready": ready})
     by_state = stuck._by_state
 
     def also_ready(queue: Queue, bead: Any) -> Any:

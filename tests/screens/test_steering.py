@@ -399,6 +399,7 @@ def environment_of(pid: int) -> bytes:
     return Path(f"/proc/{pid}/environ").read_bytes()
 
 
+@pytest.mark.processes
 async def test_leaving_does_not_wait_for_a_bead_that_is_carried_through(console: MakeConsole, tmp_path: Path) -> None:
     program = write_program(
         tmp_path / "ddx",

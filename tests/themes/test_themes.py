@@ -8,13 +8,14 @@ from rich.color import Color, ColorSystem
 from rich.color_triplet import ColorTriplet
 from textual.theme import Theme
 
+from helix_tui.core.beads.states import STATES, Sign
 from helix_tui.themes import (
     ASCII_SPINNER,
     INKS,
     NIGHT,
     PAPER,
     PREFIX,
-    SIGNS,
+    RUN_SIGNS,
     SPINNER,
     STARK,
     THEMES,
@@ -118,9 +119,11 @@ def test_a_palette_draws_attributes_and_grounds() -> None:
     assert style.bgcolor == Color.parse(THEMES[0].variables[PREFIX + "selection"])
 
 
-@pytest.mark.parametrize("state", SIGNS)
-def test_every_sign_is_one_cell_in_both_columns(state: str) -> None:
-    sign = SIGNS[state]
+SIGNS: dict[str, Sign] = {state: row.sign for state, row in STATES.items()} | RUN_SIGNS
+
+
+@pytest.mark.parametrize("sign", SIGNS.values(), ids=SIGNS)
+def test_every_sign_is_one_cell_in_both_columns(sign: Sign) -> None:
     assert cell_len(sign.glyph) == 1
     assert cell_len(sign.ascii) == 1
     assert sign.ascii.isascii()

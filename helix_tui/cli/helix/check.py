@@ -34,7 +34,7 @@ from helix_tui.core.supervision.stages.table import STAGES
 
 _ALONE = "`helix-tui check --no-model` shows what the facts alone say."
 
-_ROLES = {"BUILD": "success", "WAIT": "waiting", "GUIDANCE": "attention", "BACKFILL": "warning", "STOP": "muted"}
+_ROLES = {"BUILD": "success", "WAIT": "waiting", "GUIDANCE": "attention", "BACKFILL": "waiting", "STOP": "muted"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -242,7 +242,7 @@ def print_plan(call: Call, document: dict[str, Any]) -> Iterator[str]:
         yield f"{counted(len(document['created']), 'bead')} · journal {document['journal_id']}{_way_back(document)}"
     elif document.get("dry_run"):
         if not document["undoable"] and document["commands"]:
-            yield call.paint(f"cannot be undone: {_why_not(document)}", "warning")
+            yield call.paint(f"cannot be undone: {_why_not(document)}", "waiting")
         yield call.paint("nothing was changed (--dry-run)", "muted")
     if document.get("plans") == []:
         yield "no plan stored yet: `helix-tui memory plan add --file plan.json` adds one"

@@ -116,7 +116,7 @@ def lines(call: Call, verb: str, document: Document) -> Iterator[str]:
 
 def _stored(call: Call, document: Document) -> Iterator[str]:
     status, name = document["status"], clean_line(document["name"])
-    role = {"rejected": "error", "skipped": "warning"}.get(status, "success")
+    role = {"rejected": "error", "skipped": "waiting"}.get(status, "success")
     yield f"{call.paint(status, role)} {name}" + (f" ({document['reason']})" if document["reason"] else "")
     if document.get("promoted"):
         yield call.paint("systemic now: This has occurred 3+ times. Consider architectural changes.", "attention")
@@ -194,7 +194,7 @@ def _injected(call: Call, document: Document) -> Iterator[str]:
         prior = document["signal"] == "NO_PRIOR_MEMORY"
         yield "no memories yet" if prior else "no memory matches"
     for name, reason in document["withheld"].items():
-        yield call.paint(f"withheld {clean_line(name)}: {clean_line(reason)}", "warning")
+        yield call.paint(f"withheld {clean_line(name)}: {clean_line(reason)}", "waiting")
     for command in document.get("commands", ()):
         yield call.paint(fit(clean_line(" ".join(map(str, command))), call.paint.width).rstrip(), "muted")
     if document.get("journal_id"):
@@ -219,7 +219,7 @@ def _credited(call: Call, document: Document) -> Iterator[str]:
 
 
 def _healthy(call: Call, document: Document) -> Iterator[str]:
-    role = "success" if document["status"] == "HEALTHY" else "warning"
+    role = "success" if document["status"] == "HEALTHY" else "waiting"
     yield call.paint(document["status"], role)
     parts = [f"{each['count']} {clean_line(name)}" for name, each in document["by_type"].items()]
     yield f"{counted(document['total'], 'memory', 'memories')}" + (f": {', '.join(parts)}" if parts else "")
@@ -231,7 +231,7 @@ def _healthy(call: Call, document: Document) -> Iterator[str]:
     for name in document["systemic"]:
         yield call.paint(f"systemic: {clean_line(name)}", "attention")
     for issue in document["issues"]:
-        yield call.paint(clean_line(issue, 300), "warning")
+        yield call.paint(clean_line(issue, 300), "waiting")
     yield _mode(call, document)
 
 
@@ -254,7 +254,7 @@ def _near(call: Call, document: Document) -> Iterator[str]:
 
 def _missing(call: Call, document: Document) -> Iterator[str]:
     for name in document.get("missing", ()):
-        yield call.paint(f"no memory “{clean_line(name, 80)}” · `helix-tui memory list` names them", "warning")
+        yield call.paint(f"no memory “{clean_line(name, 80)}” · `helix-tui memory list` names them", "waiting")
 
 
 def _suggested(call: Call, document: Document) -> Iterator[str]:
@@ -378,7 +378,7 @@ def _waiting(call: Call, document: dict[str, Any]) -> Iterator[str]:
     if document.get("done"):
         yield f"{clean_line(document['done']['title'], 200)} · `helix-tui memory undo` undoes it"
     for why in document.get("refused", ()):
-        yield call.paint(f"not accepted: {clean_line(why, 200)}", "warning")
+        yield call.paint(f"not accepted: {clean_line(why, 200)}", "waiting")
     for each in document["proposals"]:
         yield f"{each['id']:>4}  {each['type']:<8}  {clean_line(each['trigger'], 200)}"
         yield call.paint(f"      {clean_line(each['resolution'], 200)}", "muted")

@@ -268,7 +268,7 @@ def _model(call: Call, project: Project) -> AskModel | None:
 
 # --- for people -------------------------------------------------------------------------------------------
 
-ROLES: dict[Result, str] = {"answered": "success", "evidence found": "warning"}
+ROLES: dict[Result, str] = {"answered": "success", "evidence found": "waiting"}
 
 
 def listing(call: Call, document: Mapping[str, Any]) -> list[str]:

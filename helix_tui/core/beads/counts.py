@@ -14,8 +14,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.beads.readiness import STATES, Queue
+from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.states import STATES, State
 
 
 class QueueCounts(Struct, frozen=True):
@@ -33,7 +34,7 @@ class QueueCounts(Struct, frozen=True):
     """Unfinished beads that wait for other beads."""
     outside: int = 0
     """Beads that wait for something outside the queue."""
-    rest: tuple[tuple[str, int], ...] = ()
+    rest: tuple[tuple[State, int], ...] = ()
     """The other states with their numbers; with ready, running, waiting, outside and closed they are all beads."""
     listed: int = 0
     """What the installed ddx counts as ready: with ddx of April, every open bead that waits for nothing."""

@@ -14,33 +14,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from helix_tui.core.beads.readiness import STATES, Queue
+from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import STATUSES, Bead
+from helix_tui.core.beads.states import STATES, URGENCY
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, bead_instant
-
-URGENCY = {
-    state: place
-    for place, state in enumerate(
-        (
-            "running",
-            "claimed",
-            "ready",
-            "proposed",
-            "unknown_status",
-            "preserved_review_blocked",
-            "retry_cooldown",
-            "waiting_dependencies",
-            "blocked_external",
-            "epic_container",
-            "not_eligible",
-            "superseded",
-            "closed",
-            "cancelled",
-        )
-    )
-}
-"""State to its rank when beads that need attention come first."""
 
 _Test = Callable[[Bead, Queue], bool]
 

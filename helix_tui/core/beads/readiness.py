@@ -27,6 +27,7 @@ from msgspec import Struct
 
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.record import STATUSES, TERMINAL, Bead
+from helix_tui.core.beads.states import STATES, State
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NEVER, NS, bead_instant, format_instant, format_span
 
@@ -94,27 +95,6 @@ RULES = {"april": APRIL, "head": HEAD}
 """Each era's rule, used when no ddx is installed."""
 
 
-STATES = (
-    "ready",
-    "running",
-    "waiting_dependencies",
-    "superseded",
-    "epic_container",
-    "retry_cooldown",
-    "preserved_review_blocked",
-    "not_eligible",
-    "claimed",
-    "blocked_external",
-    "proposed",
-    "closed",
-    "cancelled",
-    "unknown_status",
-)
-"""Every state a bead can be in, as documented for ``queue --json``."""
-
-OPENED_BY_A_PERSON = ("proposed", "preserved_review_blocked", "blocked_external")
-"""States that a bead leaves only by a person's decision."""
-
 HEARTBEAT_TTL = 90 * NS
 """Age at which a claim without a lease counts as stale, in both eras."""
 
@@ -124,9 +104,9 @@ NOT_ELIGIBLE = "execution-eligible is false"
 
 
 class Reason(Struct, frozen=True):
-    """One reason why a bead is not ready. ``kind`` is a state; ``refs`` are the ids it mentions."""
+    """One reason why a bead is not ready; ``refs`` are the ids it mentions."""
 
-    kind: str
+    kind: State
     detail: str
     refs: tuple[str, ...] = ()
 
@@ -134,7 +114,7 @@ class Reason(Struct, frozen=True):
 class Standing(Struct, frozen=True):
     """A bead's state in the queue, with its reasons."""
 
-    state: str
+    state: State
     reasons: tuple[Reason, ...] = ()
     """Every reason that holds, the deciding one first; empty for a ready bead."""
     until: int | None = None
@@ -159,8 +139,9 @@ class Claims(Struct, frozen=True):
 
 NO_CLAIMS = Claims()
 
-_CLOSED = Standing("closed")
-_CANCELLED = Standing("cancelled")
+FINISHED: Mapping[str, Standing] = {"closed": Standing("closed"), "cancelled": Standing("cancelled")}
+"""By status: beads that are judged by nothing else."""
+
 _READY = Standing("ready")
 
 
@@ -219,7 +200,7 @@ class Queue:
             return Standing("running", standing.reasons, standing.until)
         return standing
 
-    def state(self, bead_id: str) -> str:
+    def state(self, bead_id: str) -> State:
         """A bead's state."""
         if bead_id in self.claims.running and self._standings[bead_id].state not in TERMINAL:
             return "running"
@@ -253,14 +234,14 @@ class Queue:
             for standing in self._timed
         )
 
-    def by_state(self) -> dict[str, Sequence[str]]:
+    def by_state(self) -> dict[State, Sequence[str]]:
         """The beads of each state, ready ones in pick order; empty states are left out."""
-        found: dict[str, list[str]] = {}
+        found: dict[State, list[str]] = {}
         for bead_id in self.beads:
             found.setdefault(self.state(bead_id), []).append(bead_id)
         return {**found, "ready": self.ready}
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> dict[State, int]:
         """The number of beads in each state; empty states are left out."""
         counted = Counter(self.state(bead_id) for bead_id in self.beads)
         return {state: counted[state] for state in STATES if counted[state]}
@@ -343,13 +324,7 @@ class Queue:
     def _classify_all(self, known: Mapping[str, Standing]) -> None:
         standings, judge = self._standings, self._judge
         for bead_id, bead in self.beads.items():
-            status = bead.status
-            if status == "closed":
-                standings[bead_id] = _CLOSED
-            elif status == "cancelled":
-                standings[bead_id] = _CANCELLED
-            else:
-                standings[bead_id] = known.get(bead_id) or judge(bead)
+            standings[bead_id] = FINISHED.get(bead.status) or known.get(bead_id) or judge(bead)
 
     def _judge(self, bead: Bead, closed: str = "") -> Standing:
         """Judge one unfinished bead as if ``closed`` were closed."""

@@ -19,9 +19,10 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from helix_tui.core.beads.graph import reached
-from helix_tui.core.beads.query import URGENCY, Query, matching, order_key, parse_query
+from helix_tui.core.beads.query import Query, matching, order_key, parse_query
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.states import STATES, URGENCY, Lane
 from helix_tui.core.ground.time import NEVER, bead_instant
 
 MAX_LANES = 6
@@ -182,17 +183,7 @@ FOLD_DONE = "fold:done"
 FOLD_LOOSE = "fold:loose"
 FOLD_REST = "fold:rest"
 
-LANES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("running", ("running", "claimed")),
-    ("ready", ("ready",)),
-    ("needs a person", ("proposed", "preserved_review_blocked", "unknown_status")),
-    ("waiting", ("waiting_dependencies", "retry_cooldown", "blocked_external")),
-    ("set aside", ("epic_container", "not_eligible", "superseded")),
-    ("done", ("closed", "cancelled")),
-)
-"""Columns of the board: a title and its states."""
-
-_NEVER_FOLDED = frozenset({"running", "claimed", "ready", "proposed", "unknown_status", "preserved_review_blocked"})
+_NEVER_FOLDED: frozenset[Lane] = frozenset({"running", "ready", "needs a person"})
 
 
 class ViewRow(Struct, frozen=True):
@@ -316,7 +307,7 @@ def _dag(queue: Queue, shown: list[str], filtered: bool, folding: Folding, rank:
             live.append(bead_id)
         elif queue.beads[bead_id].status in TERMINAL and bead_id not in waited_on:
             done.append(bead_id)
-        elif filtered or state(bead_id) in _NEVER_FOLDED or _linked(queue, bead_id):
+        elif filtered or STATES[state(bead_id)].lane in _NEVER_FOLDED or _linked(queue, bead_id):
             live.append(bead_id)
         else:
             loose.append(bead_id)
@@ -468,11 +459,11 @@ def _best_ranks(
 
 
 def _lanes(queue: Queue, shown: list[str], filtered: bool, folding: Folding, rank: Rank) -> Iterator[ViewRow]:
-    by_state: dict[str, list[str]] = {}
+    lanes: dict[Lane, list[str]] = {row.lane: [] for row in STATES.values()}
     for bead_id in shown:
-        by_state.setdefault(queue.state(bead_id), []).append(bead_id)
-    for title, states in LANES:
-        ids = sorted((bead_id for state in states for bead_id in by_state.get(state, ())), key=rank)
+        lanes[STATES[queue.state(bead_id)].lane].append(bead_id)
+    for title, ids in lanes.items():
+        ids.sort(key=rank)
         done = title == "done"
         is_open = (FOLD_DONE in folding.unfolded or filtered) if done else title not in folding.collapsed
         key = FOLD_DONE if done else f"lane:{title}"

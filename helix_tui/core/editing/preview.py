@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.beads.graph import Graph, reached
-from helix_tui.core.beads.readiness import Claims, Queue, Standing, pick_order, rule_of
+from helix_tui.core.beads.readiness import FINISHED, Claims, Queue, pick_order, rule_of
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.editing.steps import CommandStep, Overlay, called
 from helix_tui.core.ground.text import counted
@@ -242,8 +242,7 @@ class PlannedQueue(Queue):
         self._standings = dict(base._standings)
         for bead_id in self.judged:
             bead = self.beads[bead_id]
-            terminal = bead.status in TERMINAL
-            self._standings[bead_id] = Standing(bead.status) if terminal else self._judge(bead)
+            self._standings[bead_id] = FINISHED.get(bead.status) or self._judge(bead)
         self.ready = self.picked_by_ddx = self._picks(base)
 
     def _picks(self, base: Queue) -> tuple[str, ...]:

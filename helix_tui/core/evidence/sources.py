@@ -24,6 +24,7 @@ from helix_tui.core.ask.index.index import RepositoryIndex
 from helix_tui.core.ask.records import DayOfWork, PastCommit, Span, text_hash
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.states import State
 from helix_tui.core.beads.tracker import Tracker, TrackerReader, only_archived, read_archive
 from helix_tui.core.ddx.attempts.attempt import Attempt, Sums, count_outcomes, format_sum
 from helix_tui.core.ddx.attempts.book import AttemptBook
@@ -67,7 +68,7 @@ class WorkRecords(Struct, frozen=True):
     commits: Sequence[PastCommit] = ()
     events: Callable[[Bead], Sequence[Mapping[str, Any]]] = lambda _: ()
     """The events of a bead that lie beside its row."""
-    states: Callable[[], Mapping[str, Sequence[str]]] = dict
+    states: Callable[[], Mapping[State, Sequence[str]]] = dict
     """State -> ids of beads in it, what is ready in pick order: as the queue has it."""
 
     def records(self) -> Iterator[Record]:
@@ -244,7 +245,7 @@ class ProjectRecords:
         self._lock = threading.Lock()
         self.work = WorkRecords()
         """The records at the last refresh."""
-        self._stand: Mapping[str, Sequence[str]] | None = None
+        self._stand: Mapping[State, Sequence[str]] | None = None
         """The states of its beads, once one was asked for."""
 
     @property
@@ -330,7 +331,7 @@ class ProjectRecords:
         them.
         """
         if kind == "bead":
-            ids = self._states().get(state, ())
+            ids = next((ids for name, ids in self._states().items() if name == state), ())
             return len(ids), [span for bead_id in ids[:MAX_SHOWN] for span in self.named(bead_id)[:1]]
         every = self.work.every()
         found = sorted((one for one in every if one.verdict.outcome == state), key=lambda one: one.attempt_id)[::-1]
@@ -398,7 +399,7 @@ class ProjectRecords:
         found = next((state for state, ids in self._states().items() if bead_id in ids), "")
         return found or ("" if bead is None else bead.status)
 
-    def _states(self) -> Mapping[str, Sequence[str]]:
+    def _states(self) -> Mapping[State, Sequence[str]]:
         if self._stand is None:
             self._stand = self.work.states()
         return self._stand

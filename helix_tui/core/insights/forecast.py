@@ -19,6 +19,7 @@ from msgspec import Struct
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.states import GOING
 from helix_tui.core.ddx.attempts.attempt import AgentCall, Attempt, format_usd
 from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import NS, format_age, format_day, format_span, parse_instant
@@ -54,15 +55,10 @@ class Burn(Struct, frozen=True):
         return None if each is None else each * self.open_beads
 
 
-_GOING = frozenset({"ready", "running", "claimed", "waiting_dependencies", "retry_cooldown"})
-_KEPT_FROM_WORKERS = frozenset({"not_eligible", "superseded", "epic_container", "preserved_review_blocked"})
-
-
 def to_do(queue: Queue) -> int:
     """The number of beads left for workers, without those that wait for a person or are kept from workers."""
     return sum(
-        queue.state(bead_id) in _GOING
-        and not any(reason.kind in _KEPT_FROM_WORKERS for reason in queue.standing(bead_id).reasons)
+        queue.state(bead_id) in GOING and all(reason.kind in GOING for reason in queue.standing(bead_id).reasons)
         for bead_id in queue.beads
     )
 

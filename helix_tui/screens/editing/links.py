@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.states import STATES
 from helix_tui.core.editing import operations
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.screens.editing.choices import Pick, PickSheet, whom
 from helix_tui.screens.editing.requests import FocusRequest, request_for
-from helix_tui.themes import SIGNS, UNKNOWN
 from helix_tui.widgets.base.line import Span
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def beads_like(text: str, queue: Queue, but: Collection[str] = ()) -> Iterator[B
 
 def bead_pick(bead: Bead, queue: Queue, note: Span = ("", "text")) -> Pick:
     """A bead as a row: its sign, title and id."""
-    sign = SIGNS.get(queue.state(bead.id), UNKNOWN)
+    sign = STATES[queue.state(bead.id)].sign
     left = (
         (f"{sign.glyph} ", sign.ink),
         (f"{note[0]} " if note[0] else "", note[1]),

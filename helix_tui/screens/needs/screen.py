@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import on
 from textual.binding import BindingType
 
-from helix_tui.core.beads.readiness import OPENED_BY_A_PERSON
+from helix_tui.core.beads.states import OPENED_BY_A_PERSON
 from helix_tui.core.editing.steps import named
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line, counted

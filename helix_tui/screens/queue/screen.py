@@ -20,6 +20,7 @@ from textual.widget import Widget
 from helix_tui.core.beads.query import Completion, Query, complete, matching, parse_query
 from helix_tui.core.beads.readiness import Queue, classify
 from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.states import STATES
 from helix_tui.core.beads.views import (
     FOLD_DONE,
     FOLD_LOOSE,
@@ -43,7 +44,7 @@ from helix_tui.screens.queue.bead_screen import BeadDetails
 from helix_tui.screens.queue.keys import Along, SliceKeys
 from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.screens.status_bar_model import notice_forms
-from helix_tui.themes import SIGNS, UNKNOWN, need_sign
+from helix_tui.themes import need_sign
 from helix_tui.widgets.base.line import Span, Titles, cut, rule, spread, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows, RowSource
@@ -96,7 +97,7 @@ def strip_rows(world: RowContext, needs: Sequence[Need], width: int) -> Rows:
         rows += [_need_row(need, times, world, titles, width) for need, times in first.values()]
     rows.append(Row("caption:counts", tuple(rule("all", width, f"{len(world.queue.beads):,}")), selectable=False))
     for state, count in world.queue.counts().items():
-        sign = SIGNS.get(state, UNKNOWN)
+        sign = STATES[state].sign
         rows.append(
             Row(f"count:{state}", ((f"{sign.glyph} ", sign.ink), (sign.word, "text")), ((f"{count:,}", "muted"),))
         )

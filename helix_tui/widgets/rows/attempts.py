@@ -20,7 +20,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt, format_sum
 from helix_tui.core.ddx.runs.running import Run, beads_at_work
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_span, midnight
-from helix_tui.themes import SIGNS
+from helix_tui.themes import RUN_SIGNS
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, Titles, cut, rule, spread, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
@@ -336,7 +336,7 @@ def _pinned_blocks(live: Sequence[RunView], width: int, room: int) -> list[tuple
 def paint_run(view: RunView, board: Board, width: int) -> Line:
     """The first line of a running entry: what, for how long, with how many tokens."""
     run = view.run
-    sign = SIGNS["running" if run.verdict == "alive" else run.verdict]
+    sign = RUN_SIGNS[run.verdict]
     title, ink = title_of(run.bead_id, board.beads) if run.bead_id else ("worker between beads", "muted")
     figures_ = _run_figures(run, board.now, width, width - 2 - min(cell_len(title), TITLE_CELLS))
     title = board.shortened(title, width - 3 - width_of(figures_))

@@ -10,11 +10,12 @@ from rich.cells import cell_len
 
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.states import STATES, Sign
 from helix_tui.core.beads.views import QueueView, ViewRow
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
-from helix_tui.themes import SIGNS, UNKNOWN, Sign
+from helix_tui.themes import RUN_SIGNS
 from helix_tui.widgets.base.line import Line, Span, Titles, cut, rule, spread, width_of
 from helix_tui.widgets.base.row_source import Column, KeyedRows, RowSource, fitting, sorted_first
 
@@ -57,8 +58,8 @@ def sign_of(bead: Bead, world: RowContext) -> Sign:
     run = world.runs.get(bead.id)
     # a silent or dead worker is not recorded in the bead: only its run shows it
     if run is not None and run.verdict != "alive":
-        return SIGNS[run.verdict]
-    return SIGNS.get(world.queue.state(bead.id), UNKNOWN)
+        return RUN_SIGNS[run.verdict]
+    return STATES[world.queue.state(bead.id)].sign
 
 
 def note_of(bead: Bead, world: RowContext, *, brief: bool = False) -> Span | None:
@@ -79,9 +80,9 @@ def note_of(bead: Bead, world: RowContext, *, brief: bool = False) -> Span | Non
         return clean_line(bead.status, 40), "attention"
     if state == "not_eligible" and bead.focus_epic:
         return "held by focus", "muted"
-    if state in ("proposed", "preserved_review_blocked", "blocked_external", "claimed", "not_eligible"):
-        sign = SIGNS[state]
-        return sign.word, sign.ink.removesuffix(" bold")
+    if STATES[state].worded:
+        sign = STATES[state].sign
+        return sign.word, sign.role
     if bead.injected and bead.status not in TERMINAL:
         return f"+ {clean_line(bead.injected, 24)}", "edge"
     return None

@@ -16,7 +16,7 @@ from helix_tui.core.ddx.measures import Ratchet
 from helix_tui.core.ddx.runs.running import Fact, Run
 from helix_tui.core.ground.text import clean_block, clean_line, counted, short_id
 from helix_tui.core.ground.time import NS, format_age, format_span
-from helix_tui.themes import SIGNS
+from helix_tui.themes import RUN_SIGNS
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, SpanLine, column, cut, width_of, wrap_spans
 from helix_tui.widgets.figures import look_of
@@ -103,7 +103,7 @@ def evidence_paras(subject: AttemptSubject) -> Iterator[Para]:
 
 
 def _run_head(subject: AttemptSubject, run: Run) -> Iterator[Para]:
-    sign = SIGNS["running" if run.verdict == "alive" else run.verdict]
+    sign = RUN_SIGNS[run.verdict]
     words = {"alive": "running", "silent": "running, but silent", "dead": "not running: its worker is gone"}
     spans: list[Span] = [(f"{sign.glyph} {words[run.verdict]}", sign.ink)]
     if run.started_at is not None and run.live:

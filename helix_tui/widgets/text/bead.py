@@ -11,12 +11,12 @@ from msgspec import Struct
 from helix_tui.core.beads.graph import circle_ahead, circle_of, with_titles
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.states import STATES
 from helix_tui.core.beads.tracker import describe
 from helix_tui.core.ddx.attempts.attempt import format_sum, sum_calls
 from helix_tui.core.ddx.runs.running import unheard_claim
 from helix_tui.core.ground.text import clean_line, counted, short_id, split_block
 from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
-from helix_tui.themes import SIGNS, UNKNOWN
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, packed, rule, spread, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
@@ -293,7 +293,7 @@ def _standing(rows: _Rows, bead: Bead, world: RowContext, causes: Sequence[str])
         where = "picked next" if place == 1 else f"{place} of {len(queue.ready)} in pick order"
         rows.wrapped([(f"{sign.glyph} ready", f"{sign.ink} bold"), (f", {where}", "text")])
     else:
-        word = SIGNS.get(standing.state, UNKNOWN).word
+        word = STATES[standing.state].sign.word
         rows.wrapped([(f"{sign.glyph} {word}", f"{sign.ink} bold")])
     if run is not None:
         rows.wrapped(_run_words(run, world.now))

@@ -10,9 +10,9 @@ from itertools import groupby, islice
 
 from msgspec import Struct
 
+from helix_tui.core.beads.states import Sign
 from helix_tui.core.ground.text import clean_block, clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age
-from helix_tui.themes import Sign
 from helix_tui.widgets.base.line import Line, Span, cut, rule, spread
 from helix_tui.widgets.base.row_source import RowSource
 from helix_tui.widgets.base.word_filter import WordFilter

@@ -41,9 +41,6 @@ KINDS = (
 OF_ITS_ATTEMPT = ("merge_conflict", "failing_check", "refused", "landed_faulted", "kept_aside")
 """Kinds that a bead's latest attempt leaves for a person: listed once per bead, unless a question covers it."""
 
-DECISIONS = ("proposed", "preserved_review_blocked", "blocked_external")
-"""Kinds that ask whether workers may have a bead: with a stale claim on the same bead they are one need."""
-
 STALE_CLAIMS = ("dead_run", "orphaned_claim")
 """Kinds of claims whose worker is gone."""
 

@@ -20,8 +20,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.beads.graph import circles, reached
-from helix_tui.core.beads.readiness import OPENED_BY_A_PERSON, PROPOSED, Queue
+from helix_tui.core.beads.readiness import PROPOSED, Queue
 from helix_tui.core.beads.record import TERMINAL, Bead, hold_reason
+from helix_tui.core.beads.states import OPENED_BY_A_PERSON
 from helix_tui.core.beads.tracker import Archived, Tracker
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.attempts.from_events import found_fault, was_rejected
@@ -34,7 +35,7 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, parse_instant
-from helix_tui.core.supervision.decide.need_kinds import DECISIONS, KINDS, OF_ITS_ATTEMPT, STALE_CLAIMS
+from helix_tui.core.supervision.decide.need_kinds import KINDS, OF_ITS_ATTEMPT, STALE_CLAIMS
 from helix_tui.core.supervision.signals.kept_changes import decided_by_a_person
 from helix_tui.core.supervision.signals.orphans import governs_alignment, stalled
 from helix_tui.core.supervision.signals.questions import escalated, still_asked
@@ -98,7 +99,7 @@ class Need(Struct, frozen=True):
     ref: str = ""
     """Its subject besides the bead: the number of a lesson, a budget's name, the command that DDx names."""
     also: str = ""
-    """Of a stale claim: the kind of the decision that its bead waits for besides (`DECISIONS`)."""
+    """Of a stale claim: the kind of the decision that its bead waits for besides (`OPENED_BY_A_PERSON`)."""
     conflict: str = ""
     """The short name of its conflict between documents (`conflict_ref`), whether or not a question asks about it."""
     mark: str = ""
@@ -467,7 +468,7 @@ def _once(queue: Queue, needs: list[Need]) -> Iterable[Need]:
     }
     seen: set[str] = set()
     claimed = {need.bead_id for need in needs if need.kind in STALE_CLAIMS}
-    parked = {need.bead_id: need for need in needs if need.kind in DECISIONS and need.bead_id in claimed}
+    parked = {need.bead_id: need for need in needs if need.kind in OPENED_BY_A_PERSON and need.bead_id in claimed}
     # the most urgent kind first: of several from one bead's attempts it is kept
     for need in sorted(needs, key=lambda need: KINDS.index(need.kind)):
         if need.kind in OF_ITS_ATTEMPT:

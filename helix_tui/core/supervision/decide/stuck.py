@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import DRIFTED, TERMINAL, Bead, hold_reason
+from helix_tui.core.beads.states import STATES, states_where
 from helix_tui.core.beads.tracker import Archived, find_archived
 from helix_tui.core.ddx.attempts.attempt import Attempt, Sums, count_outcomes, format_sum, sum_calls
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
@@ -37,19 +38,6 @@ if TYPE_CHECKING:
     from helix_tui.core.supervision.decide.check import StatusSummary
     from helix_tui.core.supervision.decide.needs import Need
     from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
-
-_BY_STATE = {
-    "waiting_dependencies": ("dep-blocked", "wait"),
-    "retry_cooldown": ("retry-parked", "defer"),
-    "proposed": ("operator-attention", "escalate"),
-    "preserved_review_blocked": ("review-blocked", "escalate"),
-    "blocked_external": ("external", "recheck"),
-    "not_eligible": ("not-eligible", "decide"),
-    "unknown_status": ("unknown-status", "escalate"),
-    "superseded": ("superseded", "close"),
-}
-"""State -> (reason, remedy)."""
-
 
 _OF_THE_QUEUE = ("waiting_dependencies", "superseded")
 """States that no worker leaves behind."""
@@ -207,11 +195,12 @@ def _held_for_drift(queue: Queue, bead: Bead) -> bool:
 
 def _by_state(queue: Queue, bead: Bead) -> Stuck | None:
     state = queue.state(bead.id)
-    if state not in _BY_STATE:
+    parked = STATES[state].parked
+    if parked is None:
         return None
     standing = queue.standing(bead.id)
     first = standing.reasons[0] if standing.reasons else None
-    reason, action = _BY_STATE[state]
+    reason, action = parked.reason, parked.remedy
     deps = first.refs if first is not None and state == "waiting_dependencies" else ()
     # waiting would not help: such a dependency never closes
     if any(target not in queue.beads or queue.beads[target].status == "cancelled" for target in deps):
@@ -282,7 +271,7 @@ def _drifted(queue: Queue, bead_id: str, drift: list[Drift]) -> Stuck:
     return Stuck(bead_id, queue.beads[bead_id].title, "queue-drift", "; ".join(map(str, drift)), "polish")
 
 
-_MOVING = ("ready", "running", "claimed")
+_MOVING = states_where(mover="worker")
 
 
 def _standing_epics(queue: Queue, focused: str) -> Iterator[Stuck]:

@@ -13,6 +13,7 @@ from msgspec import Struct, field, to_builtins
 
 from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.beads.readiness import looks_like_epic
+from helix_tui.core.beads.states import states_where
 from helix_tui.core.ddx.documents.source import DocumentChange
 from helix_tui.core.editing.steps import called, named
 from helix_tui.core.ground.text import clean_line, counted
@@ -263,7 +264,7 @@ def _unready(facts: Facts) -> NextVerdict:
         return NextVerdict("WAIT", tuple(waits), would_change_if=ends)
     if facts.refused:
         return NextVerdict("GUIDANCE", tuple(_refusals(facts)), "helix-tui needs", _DECIDES_ON_CHANGE)
-    person = _in_states(facts, ("proposed", "preserved_review_blocked", "unknown_status"))
+    person = _in_states(facts, states_where(lane="needs a person"))
     if person:
         return NextVerdict("GUIDANCE", tuple(person), "helix-tui stuck", would_change_if="a person decides on them")
     outside = _in_states(facts, ("blocked_external",))

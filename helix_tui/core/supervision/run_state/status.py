@@ -20,6 +20,7 @@ from msgspec.structs import asdict, replace
 from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.states import STATES
 from helix_tui.core.beads.tracker import only_archived, read_archive
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.files import is_file, read_end
@@ -48,15 +49,6 @@ NO_STATE = "No run state found. Run `helix-tui run` to generate."
 
 _ASKED = ("question", "approval", "physics_level")
 """Reasons of a run to stop that are over once no question waits."""
-
-_PARKED = {
-    "waiting_dependencies": "dep-blocked",
-    "retry_cooldown": "retry-parked",
-    "proposed": "operator-attention",
-    "preserved_review_blocked": "review-blocked",
-    "blocked_external": "external",
-    "not_eligible": "not-eligible",
-}
 
 
 class RunStatus(Struct, frozen=True):
@@ -189,14 +181,14 @@ def _running(queue: Queue, runs: Iterable[Run]) -> dict[str, Any] | None:
 
 def _parked(queue: Queue) -> Iterable[dict[str, Any]]:
     for bead_id, bead in queue.beads.items():
-        state = queue.state(bead_id)
-        if state not in _PARKED or bead.status in TERMINAL or governs_alignment(bead):
+        parked = STATES[queue.state(bead_id)].parked
+        if parked is None or bead.status in TERMINAL or governs_alignment(bead):
             continue
         until = queue.standing(bead_id).until
         since = parse_instant(bead.updated_at) or parse_instant(bead.created_at)
         yield {
             "id": bead_id,
-            "reason": _PARKED[state],
+            "reason": parked.reason,
             "next_eligible": None if until is None else format_instant(until),
             "age_seconds": None if since is None else (queue.as_of - since) // NS,
         }

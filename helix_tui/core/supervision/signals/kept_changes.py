@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from helix_tui.core.beads.readiness import OPENED_BY_A_PERSON, Queue
+from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import DRIFTED, REFUSED, TERMINAL, Bead, hold_reason
+from helix_tui.core.beads.states import OPENED_BY_A_PERSON
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.attempts.from_events import accepted_at, was_rejected
 from helix_tui.core.ddx.attempts.index import AttemptIndex
