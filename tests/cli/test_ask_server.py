@@ -19,9 +19,10 @@ from tests.core.evidence.work import make_work
 pytestmark = pytest.mark.long
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_work(tmp_path_factory.mktemp("mcp") / "ferry").root
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A project of this test's person alone: an index that another person's server makes is nobody's here."""
+    return make_work(tmp_path / "ferry").root
 
 
 @asynccontextmanager

@@ -583,9 +583,11 @@ def _needs(overlay: Scene) -> Iterator[Statement]:
     yield ("count", "needs"), sum(document["groups"].values())
     yield ("count", "stale claims"), document["groups"].get("stale claims", 0)
     yield ("what needs a person", ""), sorted(need["key"] for need in document["needs"])
-    proposed = {need["bead_id"] for need in document["needs"] if need["kind"] == "proposed"}
+    about = {kind: {n["bead_id"] for n in document["needs"] if n["kind"] == kind} for kind in ("proposed", "refused")}
     for row in overlay.ask("queue")["beads"]:
-        yield ("waits as a proposal", row["id"]), row["id"] in proposed
+        # one that ddx parked for its refused change is listed by that change
+        by_its_change = row["state"] == "proposed" and row["id"] in about["refused"]
+        yield ("waits as a proposal", row["id"]), row["id"] in about["proposed"] or by_its_change
         if row["state"] == "blocked_external":
             yield ("waits for a decision", row["id"]), True
             yield ("waits for a decision", row["id"]), row["id"] in waiting

@@ -342,6 +342,7 @@ def test_a_reviewer_named_now_takes_the_place_of_the_one_asked_for_before(
     assert (turn.partition(" --harness ")[2].split()[0], turn.partition(" --model ")[2].split()[0]) == who
 
 
+@pytest.mark.processes  # how long a turn took is in tenths of a second
 def test_run_emits_blocker_report_and_observability_metadata_for_timing_and_tokens(
     stage: StageFactory,
 ) -> None:
