@@ -12,7 +12,7 @@ from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.runs.running import beads_at_work
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, midnight
-from helix_tui.core.supervision.decide.need_kinds import group_of
+from helix_tui.core.supervision.decide.need_kinds import STALE_CLAIMS
 from helix_tui.core.supervision.signals.questions import beads_in_question
 from helix_tui.widgets import figures
 from helix_tui.widgets.chrome.header import PulseFacts
@@ -64,7 +64,7 @@ def pulse_facts(
         stale=bool(running) and age is not None and age >= STALE_AFTER_S,
         running=running,
         # not every dead run: ddx hands some of their beads out again, and Needs me leaves those out too
-        stale_claims=sum(group_of(need.kind) == "stale claims" for need in needs or ()),
+        stale_claims=sum(need.kind in STALE_CLAIMS for need in needs or ()),
         ready=len(counts.ready),
         needs_me=None if needs is None else len(needs),
         memory=memory,

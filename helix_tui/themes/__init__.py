@@ -166,48 +166,6 @@ RUN_SIGNS = {
 }
 """By what is known of a run's worker."""
 
-NEED_SIGNS = {
-    "physics-level": ("!", "error bold", "contradiction"),
-    "guidance": ("?", "attention bold", "guidance"),
-    "approval": ("?", "attention bold", "approval"),
-    "conflict": ("◆", "attention bold", "outcome"),
-    "ambiguous": ("◆", "attention bold", "unclear"),
-    "escalation": ("◆", "attention bold", "escalation"),
-    "clarification": ("?", "attention bold", "clarification"),
-    "gap": ("?", "attention", "gap"),
-    "ddx_refuses": ("!", "error bold", "ddx refuses"),
-    "worker_stopped": ("!", "error bold", "stopped"),
-    "budget": ("!", "attention bold", "budget"),
-    "dead_run": ("!", "error bold", "dead worker"),
-    "silent_run": ("!", "error bold", "silent worker"),
-    "orphaned_claim": ("!", "error bold", "stale claim"),
-    "drift": ("◆", "attention bold", "drift"),
-    "tried": ("✗", "error", "passed over"),
-    "focus": ("◆", "attention bold", "focus"),
-    "proposed": ("◆", "attention bold", "proposed"),
-    "preserved_review_blocked": ("◆", "attention bold", "review"),
-    "merge_conflict": ("◆", "attention bold", "merge conflict"),
-    "failing_check": ("✗", "attention bold", "failing check"),
-    "refused": ("◆", "attention bold", "refused"),
-    "landed_faulted": ("!", "attention bold", "fault found"),
-    "kept_aside": ("◆", "attention bold", "kept aside"),
-    "blocked_external": ("⊘", "error", "blocked outside"),
-    "lesson": ("◆", "attention", "lesson"),
-    "cycle": ("↻", "error", "cycle"),
-    "archived_dependency": ("?", "error", "archived"),
-    "missing_dependency": ("?", "error", "missing"),
-    "cancelled_dependency": ("✗", "error", "cancelled"),
-    "unknown_status": ("?", "attention bold", "unknown"),
-    "unread_lines": ("?", "attention bold", "unread"),
-}
-"""Sign, ink and word of each kind of need."""
-
-
-def need_sign(kind: str) -> tuple[str, str, str]:
-    """Sign, ink and word of a kind of need; a new kind shows by its own name."""
-    return NEED_SIGNS.get(kind) or ("◆", "attention bold", kind.replace("_", " "))
-
-
 _ASCII = {
     "▸": ">", "◂": "<", "⏎": "/", "▾": "v", "▹": ">", "•": "*", "↻": "@",
     "⠼": "-", "⠴": "\\", "⠦": "|", "⠧": "/", "⠇": "-", "⠏": "\\",

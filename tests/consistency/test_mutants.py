@@ -29,6 +29,7 @@ from helix_tui.core.supervision.decide import check as status_summary
 from helix_tui.core.supervision.decide import facts, needs, notifications
 from helix_tui.core.supervision.decide import stuck as blocked
 from helix_tui.core.supervision.decide import verdict as check_verdict
+from helix_tui.core.supervision.decide.need_kinds import KINDS
 from helix_tui.core.supervision.decide.stuck import SinceLanding
 from helix_tui.core.supervision.run_state import status as run_status
 from helix_tui.screens import status_bar_model as pulse
@@ -347,7 +348,7 @@ def _status_leaves_the_waiting_beads_out(patch: Patch) -> None:
 
 @mutant
 def _line_1_counts_every_need_as_a_stale_claim(patch: Patch) -> None:
-    patch.setattr(pulse, "group_of", lambda kind: "stale claims")
+    patch.setattr(pulse, "STALE_CLAIMS", KINDS)
 
 
 @mutant

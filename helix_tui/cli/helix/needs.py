@@ -19,7 +19,7 @@ from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.text import clean_line, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant
 from helix_tui.core.supervision.decide.monitor import BackgroundMonitor, needs_now
-from helix_tui.core.supervision.decide.need_kinds import group_of
+from helix_tui.core.supervision.decide.need_kinds import KINDS
 from helix_tui.core.supervision.decide.need_view import (
     LANDING,
     NeedFilter,
@@ -77,7 +77,7 @@ class NeedsReader:
         offered = actions_of(need, senseless(need, attempt))
         return {
             **need.record(),
-            "group": group_of(need.kind),
+            "group": KINDS[need.kind].group,
             "title": bead.title if bead is not None else None,
             "actions": [
                 {"id": each.id, "label": each.label, "effect": each.effect, "command": each.command_for(need) or None}
@@ -227,6 +227,6 @@ def _print(call: Call, reader: NeedsReader, event: str, need: Need) -> None:
         call.emit_line(line)
         return
     sign = "+" if event == "new" else "-"
-    call.print(f"{sign} {group_of(need.kind)}  {_title(reader, need)}  {clean_line(need.reason, 200)}")
+    call.print(f"{sign} {KINDS[need.kind].group}  {_title(reader, need)}  {clean_line(need.reason, 200)}")
     with heard():
         sys.stdout.flush()

@@ -16,7 +16,8 @@ from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age
 from helix_tui.core.supervision.decide import need_view
 from helix_tui.core.supervision.decide.monitor import Concerns
-from helix_tui.core.supervision.decide.need_view import ActionId, NeedAction, NeedFilter, NeedGroup, Without, stake
+from helix_tui.core.supervision.decide.need_kinds import KINDS, ActionId, KindName, NeedAction
+from helix_tui.core.supervision.decide.need_view import NeedFilter, NeedGroup, Without, stake
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.signals.kept_changes import hold_reasons
 from helix_tui.core.supervision.signals.questions import MAX_QUESTION
@@ -25,7 +26,6 @@ from helix_tui.screens.editing.keys import MARKED, PENDING, BeadKeys
 from helix_tui.screens.filter import NeedViewKeys
 from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.screens.status_bar_model import counts_of
-from helix_tui.themes import need_sign
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import (
     Line,
@@ -139,13 +139,13 @@ class NeedRows(KeyedRows[NeedRow]):
         self._queue, self._now, self._keymap, self._without = queue, now, keymap, without
         self._closed = frozenset(closed)
         needs = [need for row in rows for need in row.needs]
-        kinds: dict[str, set[str]] = {}
+        kinds: dict[str, set[KindName]] = {}
         for row in rows:
             kinds.setdefault(row.group, set()).update(need.kind for need in row.needs)
         # there are two kinds of stale claims, handled alike
         self._mixed = {group for group, found in kinds.items() if len(found) > 1} - {"stale claims"}
         """Groups whose rows show their kind; elsewhere the heading does."""
-        said = [word_of(kind) for group in self._mixed for kind in kinds[group]]
+        said = [KINDS[kind].word for group in self._mixed for kind in kinds[group]]
         self._word = min(_WORD, max(map(cell_len, said), default=0) + 2)
         self._has_usd = any(need.usd for need in needs)
         self._cells: dict[str, tuple[int, int]] = {}
@@ -201,13 +201,13 @@ class NeedRows(KeyedRows[NeedRow]):
         return f"  {' · '.join(said)}" if said else ""
 
     def _need(self, need: Need, width: int, group: str) -> Line:
-        glyph, ink, word = need_sign(need.kind)
-        left: list[Span] = [(f"{glyph} ", ink)]
+        kind = KINDS[need.kind]
+        left: list[Span] = [(f"{kind.glyph} ", kind.ink)]
         right = self._figures(need, width)
         room = width - width_of(left) - width_of(right) - 1
         title = title_of(need, self._queue)
         if width >= 60 and group in self._mixed:
-            left.append((column(word, self._word), ink.removesuffix(" bold")))
+            left.append((column(kind.word, self._word), kind.ink.removesuffix(" bold")))
             room -= self._word
         bead = self._queue.beads.get(need.bead_id)
         if width < MIN_REASON_WIDTH or not need.bead_id:
@@ -223,7 +223,7 @@ class NeedRows(KeyedRows[NeedRow]):
             named = clean_line(bead.title, 300) if bead is not None else f"{short_id(need.bead_id)} not in the tracker"
             shown_ = self._titles.shortened(named, share - 2)
             left.append((column(shown_, share), "text" if bead is not None else "muted"))
-            left.append((_beside(need, word, named), "muted"))
+            left.append((_beside(need, kind.word, named), "muted"))
         return spread(left, unpadded(right), width)
 
     def _figures(self, need: Need, width: int) -> list[Span]:
@@ -256,11 +256,6 @@ class NeedRows(KeyedRows[NeedRow]):
         return [
             fit([(lead if not place else " " * len(lead), "muted"), *line], width) for place, line in enumerate(lines)
         ]
-
-
-def word_of(kind: str) -> str:
-    """The word for a kind of need."""
-    return need_sign(kind)[2]
 
 
 def _money(usd: float | None, complete: bool) -> str:

@@ -19,10 +19,8 @@ from helix_tui.core.beads.states import OPENED_BY_A_PERSON
 from helix_tui.core.editing.steps import named
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line, counted
-from helix_tui.core.supervision.decide.need_kinds import OF_ITS_ATTEMPT, STALE_CLAIMS
+from helix_tui.core.supervision.decide.need_kinds import ASK_OF_ATTEMPT, KINDS, STALE_CLAIMS, ActionId
 from helix_tui.core.supervision.decide.need_view import (
-    ASK_OF_ATTEMPT,
-    ActionId,
     actions_of,
     assign_to,
     bring_back,
@@ -56,6 +54,7 @@ if TYPE_CHECKING:
     from helix_tui.core.supervision.signals.orphans import Orphan
 
 Steps = list[actions.BesideQueue]
+_OPENS_ITS_ATTEMPT = {"tried", "lesson", *(name for name, kind in KINDS.items() if kind.attempt == "left")}
 _ASKED = frozenset(
     {"physics-level", "contradiction", "guidance", "conflict", "ambiguous", "clarification", "escalation", "gap"}
 )
@@ -417,7 +416,7 @@ class NeedsScreen(NeedList):
             self.console.list_unread()
         elif need.kind in _ASKED:
             self.action_actions()
-        elif need.kind in (*OF_ITS_ATTEMPT, "tried", "lesson") and self._attempt(need) is not None:
+        elif need.kind in _OPENS_ITS_ATTEMPT and self._attempt(need) is not None:
             self.console.open_attempt(need.attempt_id)
         elif need.bead_id:
             self.console.go_to_bead(need.bead_id)

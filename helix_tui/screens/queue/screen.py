@@ -34,6 +34,7 @@ from helix_tui.core.beads.views import (
 )
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.snapshot.snapshot import Change
+from helix_tui.core.supervision.decide.need_kinds import KINDS
 from helix_tui.keymap import bindings
 from helix_tui.screens.editing.keys import MarkKeys
 from helix_tui.screens.external_editor import open_first_change
@@ -44,7 +45,6 @@ from helix_tui.screens.queue.bead_screen import BeadDetails
 from helix_tui.screens.queue.keys import Along, SliceKeys
 from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.screens.status_bar_model import notice_forms
-from helix_tui.themes import need_sign
 from helix_tui.widgets.base.line import Span, Titles, cut, rule, spread, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows, RowSource
@@ -119,10 +119,10 @@ def _need_row(need: Need, times: int, world: RowContext, titles: Titles, width: 
     bead = world.queue.beads.get(need.bead_id)
     said, ink_ = title_of(bead.id, world.queue.beads) if bead is not None else (clean_line(need.reason, 200), "text")
     key = f"need:{need.bead_id}" if bead is not None else f"need:{need.key}"
-    glyph, ink, _ = need_sign(need.kind)
+    kind = KINDS[need.kind]
     right: list[Span] = [(f"{times}×", "muted")] if times > 1 else []
     room = width - 2 - (width_of(right) + 1 if right else 0)
-    return Row(key, tuple(spread([(f"{glyph} ", ink), (titles.shortened(said, room), ink_)], right, width)))
+    return Row(key, tuple(spread([(f"{kind.glyph} ", kind.ink), (titles.shortened(said, room), ink_)], right, width)))
 
 
 class Panes(Container):

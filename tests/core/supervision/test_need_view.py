@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -11,9 +12,8 @@ from helix_tui.core.beads.readiness import Queue, classify
 from helix_tui.core.editing.execute.gate import WriteGate, WritesForbidden
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import NS, parse_now
-from helix_tui.core.supervision.decide.need_kinds import GROUPS, KINDS
+from helix_tui.core.supervision.decide.need_kinds import GROUPS, KINDS, KindName
 from helix_tui.core.supervision.decide.need_view import (
-    ACTIONS,
     LANDING,
     NeedFilter,
     Without,
@@ -47,10 +47,9 @@ NEEDS = (
 
 
 def test_every_kind_has_a_heading_and_something_that_can_be_done() -> None:
-    under = [kind for kinds in GROUPS.values() for kind in kinds]
-    assert sorted(under) == sorted(KINDS)
-    assert set(KINDS) == set(ACTIONS), "nothing answers that there is no quick action"
-    assert all(ACTIONS.values())
+    assert {kind.group for kind in KINDS.values()} == set(GROUPS)
+    assert set(get_args(KindName)) == set(KINDS)
+    assert all(kind.actions for kind in KINDS.values()), "nothing answers that there is no quick action"
 
 
 def test_groups_stand_by_urgency_and_the_heaviest_before_the_old() -> None:

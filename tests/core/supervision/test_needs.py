@@ -17,6 +17,7 @@ from helix_tui.core.editing.fields import DROPPED
 from helix_tui.core.ground.merge_trial import TriedMerge
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.memory.reports import Proposal
+from helix_tui.core.supervision.decide.need_kinds import KindName
 from helix_tui.core.supervision.decide.need_view import (
     NeedFilter,
     actions_of,
@@ -284,7 +285,7 @@ def test_short_titles_leave_the_long_reasons_of_their_group_their_room() -> None
 def test_the_kind_beside_a_title_takes_no_more_room_than_its_words() -> None:
     tracker = parse_rows(b'{"id":"a","title":"Say which line of a timetable is wrong, and count lines from one"}')
     queue = classify(tracker.beads, now=NOW)
-    kinds = ("refused", "preserved_review_blocked")
+    kinds: tuple[KindName, ...] = ("refused", "preserved_review_blocked")
     rows = tuple(NeedRow("need", "refused by review", (Need(kind, "a", "x" * 90, 0, since=0),)) for kind in kinds)
     source = NeedRows(rows, queue, now=NOW, keymap={}, closed=(), without=lambda need: frozenset())
     painted = ["".join(text for text, _ in source.paint(index, 100)) for index in range(2)]

@@ -1,6 +1,27 @@
-"""The kinds of things that wait for a person."""
+"""The kinds of things that wait for a person: one record each, with sign, heading and what can be done about it.
 
-KINDS = (
+An action that changes the queue makes a few `Operation`s, planned, shown, journalled and undone like every other
+change. Other actions (a lesson, an answer, landing a kept change, another attempt, putting off) are done by the caller,
+by the action's id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, cast, get_args
+
+from msgspec import Struct
+
+from helix_tui.core.beads.graph import circle_of
+from helix_tui.core.editing import operations
+from helix_tui.core.editing.operations import Operation
+from helix_tui.core.ground.time import format_instant
+
+if TYPE_CHECKING:
+    from helix_tui.core.beads.readiness import Queue
+    from helix_tui.core.supervision.decide.needs import Need
+
+KindName = Literal[
     "physics-level",
     "contradiction",
     "guidance",
@@ -34,42 +55,327 @@ KINDS = (
     "cancelled_dependency",
     "unknown_status",
     "unread_lines",
+]
+
+Group = Literal[
+    "questions",
+    "stopped",
+    "budgets reached",
+    "stale claims",
+    "silent workers",
+    "decisions",
+    "merge conflicts",
+    "failing checks",
+    "refused by review",
+    "landed with a fault",
+    "kept aside",
+    "passed over",
+    "drift",
+    "focus",
+    "proposals",
+    "blocked outside",
+    "lessons",
+    "broken dependencies",
+    "unreadable",
+]
+
+GROUPS: tuple[Group, ...] = get_args(Group)
+"""The headings, the most urgent first."""
+
+ActionId = Literal[
+    "answer", "accept", "reject", "release", "retry", "land", "resolve", "undepend", "hold", "loop", "lines"
+]
+
+Change = Callable[["Need", "Queue"], list[Operation]]
+"""The operations with which an action changes the queue, for a need whose bead is in it."""
+
+
+class NeedAction(Struct, frozen=True):
+    """One way to deal with a need."""
+
+    id: ActionId
+    label: str
+    """A verb in the imperative."""
+    effect: str
+    """What it does, in one sentence."""
+    command: str = ""
+    """The command line for it; ``ID``, ``REF`` and ``QUESTION`` are replaced by those of the need."""
+    change: Change | None = None
+
+    def command_for(self, need: Need) -> str:
+        """The command line for one need; "" if there is none."""
+        words = {"ID": need.bead_id, "REF": need.ref, "QUESTION": need.question_id}
+        return " ".join(words.get(word, word) for word in self.command.split())
+
+    def command_in(self, needs: Sequence[Need]) -> str:
+        """The command line below a list of needs: with a placeholder where they differ."""
+        return self.command_for(needs[0]) if len(needs) == 1 or self.command == "REF" else self.command
+
+
+def _open(need: Need, queue: Queue) -> list[Operation]:
+    return [operations.SetFields(need.bead_id, {"status": "open"})]
+
+
+def _cancel(need: Need, queue: Queue) -> list[Operation]:
+    return [operations.CancelBead(need.bead_id)]
+
+
+def _close(need: Need, queue: Queue) -> list[Operation]:
+    return [operations.CloseBead(need.bead_id)]
+
+
+def _hold_back(need: Need, queue: Queue) -> list[Operation]:
+    return [operations.SetEligible(need.bead_id, False)]
+
+
+def _release(need: Need, queue: Queue) -> list[Operation]:
+    return [operations.ReleaseBead(need.bead_id)]
+
+
+def _drop(need: Need, queue: Queue) -> list[Operation]:
+    return [operations.DropChange(need.bead_id, need.attempt_id, need.kept_rev)] if need.attempt_id else []
+
+
+def _unblock(need: Need, queue: Queue) -> list[Operation]:
+    """The fields that ddx itself writes when a blocking review is resolved."""
+    at, attempt = format_instant(queue.as_of), queue.beads[need.bead_id].review_blocked_attempt
+    name = "preserved-review-unblocked-"
+    return [operations.SetFields(need.bead_id, {f"{name}at": at, f"{name}attempt": attempt})]
+
+
+def _undepend(need: Need, queue: Queue) -> list[Operation]:
+    return [operations.RemoveDependency(waiter, on) for waiter, on in unmet_edges(need, queue)]
+
+
+def unmet_edges(need: Need, queue: Queue) -> list[tuple[str, str]]:
+    """(waiting bead, prerequisite) of edges that make a bead wait forever; of a cycle, the one that frees most."""
+    if need.kind == "cycle":
+        circle = circle_of(queue, need.bead_id)
+        return [(cut.waiter, cut.needed) for cut in circle.cuts[:1]] if circle is not None else []
+    targets = queue.beads[need.bead_id].depends_on
+    lost = [on for on in targets if on not in queue.beads or queue.beads[on].status == "cancelled"]
+    return [(need.bead_id, on) for on in lost]
+
+
+_ANSWER = NeedAction(
+    "answer",
+    "answer",
+    "records the answer where the next agent reads it, and frees the bead",
+    "helix-tui input --answer QUESTION TEXT",
 )
-"""The kinds of needs, the most urgent first."""
+_SETTLE = NeedAction(
+    "answer", "answer", "records which of the two holds, where the next agent reads it", "helix-tui check"
+)
+_YES = NeedAction("accept", "approve", "lets the run do this once", "helix-tui input --answer QUESTION yes")
+_NO = NeedAction("reject", "refuse", "the run continues without this", "helix-tui input --answer QUESTION no")
+_DECIDE = NeedAction("answer", "decide", "records the decision in the bead that it is about, and closes this one")
+_RELEASE = NeedAction(
+    "release",
+    "release claim",
+    "ends the claim; the preview says if the bead becomes ready",
+    "helix-tui unclaim ID",
+    _release,
+)
+RELEASE_PARKED = NeedAction(
+    "release",
+    "release claim",
+    "ends the claim; the bead still waits for your decision",
+    "helix-tui unclaim ID",
+    _release,
+)
+"""In place of the action of a stale claim, where the bead waits for a decision too."""
+_RETRY = NeedAction("retry", "retry", "runs the bead again, with any model; costs money", "helix-tui build ID")
+_LAND = NeedAction("land", "land", "merges the kept change into the branch and closes the bead")
+_DROP = NeedAction("reject", "drop", "leaves the kept change at its ref; the next attempt starts over", change=_drop)
+_DROP_ANSWER = NeedAction("reject", "drop", "leaves the kept change at its ref; the next attempt starts over")
+_RESOLVE = NeedAction(
+    "resolve", "resolve in $EDITOR", "opens the conflicts in your editor, then previews the merge and the closing"
+)
+_HOLD = NeedAction("hold", "keep workers off", "no worker picks the bead until you decide", "helix-tui check --apply")
+_HOLD_BACK = NeedAction(
+    "reject", "make not eligible", "no worker picks the bead", "helix-tui eligible ID off", _hold_back
+)
+_CANCEL = NeedAction("reject", "reject", "cancels the bead for good", "helix-tui cancel ID", _cancel)
+_INTERRUPT = NeedAction("loop", "stop worker", "opens the loop controls, with what can end this worker")
+_LOOP = NeedAction("loop", "start worker", "opens the loop controls: what would run, and what it may cost")
+_REMOVE = NeedAction(
+    "undepend", "remove dependency", "the bead no longer waits for something that never comes", change=_undepend
+)
 
 
-OF_ITS_ATTEMPT = ("merge_conflict", "failing_check", "refused", "landed_faulted", "kept_aside")
-"""Kinds that a bead's latest attempt leaves for a person: listed once per bead, unless a question covers it."""
+class NeedKind(Struct, frozen=True):
+    """What there is to know of one kind."""
 
-STALE_CLAIMS = ("dead_run", "orphaned_claim")
+    glyph: str
+    ink: str
+    word: str
+    group: Group
+    actions: tuple[NeedAction, ...]
+    """The likeliest first."""
+    attempt: Literal["", "told", "left"] = ""
+    """``told``: the last attempt on the bead is its evidence. ``left``: that attempt is what waits; it is listed once a
+    bead, unless something else asks about it.
+    """
+    covers: bool = False
+    """Whether it asks what to do with what the bead's attempt left."""
+
+
+_ATTENTION = "attention bold"
+_OF_AN_ATTEMPT = (_ANSWER, _RESOLVE, _LAND, _RETRY, _DROP_ANSWER)
+
+KINDS: Mapping[KindName, NeedKind] = {
+    "physics-level": NeedKind("!", "error bold", "contradiction", "questions", (_ANSWER,), covers=True),
+    "contradiction": NeedKind("◆", _ATTENTION, "contradiction", "questions", (_SETTLE,)),
+    "guidance": NeedKind("?", _ATTENTION, "guidance", "questions", (_ANSWER,)),
+    "approval": NeedKind("?", _ATTENTION, "approval", "questions", (_YES, _NO), covers=True),
+    "ddx_refuses": NeedKind(
+        "!",
+        "error bold",
+        "ddx refuses",
+        "stopped",
+        (NeedAction("lines", "open bead", "shows the first bead for which ddx refuses, or the loop", "REF"),),
+    ),
+    "worker_stopped": NeedKind("!", "error bold", "stopped", "stopped", (_LOOP,)),
+    "budget": NeedKind("!", _ATTENTION, "budget", "budgets reached", (_LOOP,)),
+    "dead_run": NeedKind("!", "error bold", "dead worker", "stale claims", (_RELEASE, _RETRY)),
+    "silent_run": NeedKind("!", "error bold", "silent worker", "silent workers", (_INTERRUPT,)),
+    "orphaned_claim": NeedKind("!", "error bold", "stale claim", "stale claims", (_RELEASE, _RETRY)),
+    "conflict": NeedKind("◆", _ATTENTION, "outcome", "questions", _OF_AN_ATTEMPT, "told", covers=True),
+    "ambiguous": NeedKind("◆", _ATTENTION, "unclear", "questions", _OF_AN_ATTEMPT, "told", covers=True),
+    "escalation": NeedKind("◆", _ATTENTION, "escalation", "decisions", (_DECIDE,)),
+    "clarification": NeedKind("?", _ATTENTION, "clarification", "questions", (_ANSWER,)),
+    "gap": NeedKind("?", "attention", "gap", "decisions", (_ANSWER,)),
+    "drift": NeedKind(
+        "◆",
+        _ATTENTION,
+        "drift",
+        "drift",
+        (NeedAction("accept", "acknowledge", "accepts the change; workers may pick the bead"), _HOLD),
+    ),
+    "tried": NeedKind("✗", "error", "passed over", "passed over", (_RETRY, _HOLD_BACK), "told"),
+    "focus": NeedKind(
+        "◆",
+        _ATTENTION,
+        "focus",
+        "focus",
+        (NeedAction("accept", "keep the focus", "updates the focus on these beads"),),
+    ),
+    "proposed": NeedKind(
+        "◆",
+        _ATTENTION,
+        "proposed",
+        "proposals",
+        (
+            NeedAction("accept", "accept", "opens the bead to workers", "helix-tui set ID status=open", _open),
+            _CANCEL,
+            _RESOLVE,
+            _LAND,
+        ),
+        "told",
+        covers=True,
+    ),
+    "preserved_review_blocked": NeedKind(
+        "◆",
+        _ATTENTION,
+        "review",
+        "refused by review",
+        (
+            NeedAction(
+                "accept", "reopen", "counts the review as resolved, so that workers may pick the bead", change=_unblock
+            ),
+            _CANCEL,
+            _RESOLVE,
+            _LAND,
+        ),
+        "told",
+        covers=True,
+    ),
+    "merge_conflict": NeedKind(
+        "◆", _ATTENTION, "merge conflict", "merge conflicts", (_RESOLVE, _LAND, _RETRY, _DROP), "left"
+    ),
+    "failing_check": NeedKind(
+        "✗", _ATTENTION, "failing check", "failing checks", (_RETRY, _RESOLVE, _LAND, _DROP), "left"
+    ),
+    "refused": NeedKind(
+        "◆", _ATTENTION, "refused", "refused by review", (_RETRY, _DROP, _HOLD, _RESOLVE, _LAND), "left"
+    ),
+    "landed_faulted": NeedKind(
+        "!",
+        _ATTENTION,
+        "fault found",
+        "landed with a fault",
+        (
+            NeedAction(
+                "accept", "close", "leaves the change on the branch and closes the bead", "helix-tui close ID", _close
+            ),
+            _RETRY,
+            _HOLD_BACK,
+        ),
+        "left",
+    ),
+    "kept_aside": NeedKind("◆", _ATTENTION, "kept aside", "kept aside", (_RESOLVE, _LAND, _RETRY, _DROP), "left"),
+    "blocked_external": NeedKind(
+        "⊘",
+        "error",
+        "blocked outside",
+        "blocked outside",
+        (
+            NeedAction(
+                "accept",
+                "reopen",
+                "says that the blocker is gone, and opens the bead",
+                "helix-tui set ID status=open",
+                _open,
+            ),
+            _CANCEL,
+        ),
+    ),
+    "lesson": NeedKind(
+        "◆",
+        "attention",
+        "lesson",
+        "lessons",
+        (
+            NeedAction(
+                "accept", "accept", "remembers the lesson; agents are shown it", "helix-tui memory proposals accept REF"
+            ),
+            NeedAction("reject", "decline", "does not remember the lesson", "helix-tui memory proposals decline REF"),
+        ),
+    ),
+    "cycle": NeedKind("↻", "error", "cycle", "broken dependencies", (_REMOVE,)),
+    "archived_dependency": NeedKind("?", "error", "archived", "broken dependencies", (_REMOVE,)),
+    "missing_dependency": NeedKind("?", "error", "missing", "broken dependencies", (_REMOVE,)),
+    "cancelled_dependency": NeedKind("✗", "error", "cancelled", "broken dependencies", (_REMOVE,)),
+    "unknown_status": NeedKind(
+        "?",
+        _ATTENTION,
+        "unknown",
+        "unreadable",
+        (
+            NeedAction(
+                "accept", "set open", "gives the bead a status that DDx knows", "helix-tui set ID status=open", _open
+            ),
+        ),
+    ),
+    "unread_lines": NeedKind(
+        "?",
+        _ATTENTION,
+        "unread",
+        "unreadable",
+        (NeedAction("lines", "list lines", "shows each line that cannot be read, and why", "helix-tui doctor"),),
+    ),
+}
+"""Every kind, the most urgent first."""
+
+RANK: Mapping[KindName, int] = {name: place for place, name in enumerate(KINDS)}
+
+STALE_CLAIMS: tuple[KindName, ...] = ("dead_run", "orphaned_claim")
 """Kinds of claims whose worker is gone."""
 
-GROUPS: dict[str, tuple[str, ...]] = {
-    "questions": ("physics-level", "contradiction", "guidance", "approval", "conflict", "ambiguous", "clarification"),
-    "stopped": ("ddx_refuses", "worker_stopped"),
-    "budgets reached": ("budget",),
-    "stale claims": ("dead_run", "orphaned_claim"),
-    "silent workers": ("silent_run",),
-    "decisions": ("escalation", "gap"),
-    "merge conflicts": ("merge_conflict",),
-    "failing checks": ("failing_check",),
-    "refused by review": ("refused", "preserved_review_blocked"),
-    "landed with a fault": ("landed_faulted",),
-    "kept aside": ("kept_aside",),
-    "passed over": ("tried",),
-    "drift": ("drift",),
-    "focus": ("focus",),
-    "proposals": ("proposed",),
-    "blocked outside": ("blocked_external",),
-    "lessons": ("lesson",),
-    "broken dependencies": ("cycle", "archived_dependency", "missing_dependency", "cancelled_dependency"),
-    "unreadable": ("unknown_status", "unread_lines"),
-}
-"""Each group's heading and kinds, the most urgent group first."""
-
-_GROUP_OF = {kind: name for name, kinds in GROUPS.items() for kind in kinds}
+ASK_OF_ATTEMPT: tuple[KindName, ...] = ("conflict", "ambiguous")
+"""Kinds of questions about an attempt."""
 
 
-def group_of(kind: str) -> str:
-    """The group a kind is listed in; a kind that no group has counts as unreadable."""
-    return _GROUP_OF.get(kind, "unreadable")
+def kind_named(name: str) -> KindName | None:
+    """The kind of this name, which may come from a file; None if there is none."""
+    return cast(KindName, name) if name in KINDS else None

@@ -1,21 +1,17 @@
-"""Needs for display: grouped by kind, old ones folded, filtered, put off; and the actions for each kind: one table for
-the keys beside a row, the menu, the palette and JSON.
+"""Needs for display: grouped by kind, old ones folded, filtered, put off; and which actions of their kind make sense.
 
-Snoozes are in ``.helix/snoozed.json``, written here and read by `needs.read_snoozes`. An action that changes the queue
-is a few `Operation`s, planned, shown, journalled and undone like every other change. Other actions (a lesson, an
-answer, landing a kept change, another attempt, putting off) are done by the caller, by the action's id.
+Snoozes are in ``.helix/snoozed.json``, written here and read by `needs.read_snoozes`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
-from helix_tui.core.beads.graph import circle_of
 from helix_tui.core.beads.query import Completion, Query, complete, parse_query
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.attempts.attempt import Attempt
@@ -26,7 +22,14 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_instant
 from helix_tui.core.ground.writes import replace_file
-from helix_tui.core.supervision.decide.need_kinds import GROUPS, OF_ITS_ATTEMPT, group_of
+from helix_tui.core.supervision.decide.need_kinds import (
+    ASK_OF_ATTEMPT,
+    GROUPS,
+    KINDS,
+    RELEASE_PARKED,
+    ActionId,
+    NeedAction,
+)
 from helix_tui.core.supervision.decide.needs import ASSIGNED, Need, Snooze, read_snoozes, snooze_file
 from helix_tui.core.supervision.stages.landing import kept_ref
 
@@ -66,7 +69,7 @@ def grouped(needs: Iterable[Need], now: int) -> tuple[NeedGroup, ...]:
     """Needs by heading, in the given order; in each, what blocks most and costs most first."""
     by_group: dict[str, list[Need]] = {}
     for need in needs:
-        by_group.setdefault(group_of(need.kind), []).append(need)
+        by_group.setdefault(KINDS[need.kind].group, []).append(need)
     return tuple(
         _fold(name, sorted(by_group[name], key=_weight), now) for name in (*GROUPS, "snoozed") if name in by_group
     )
@@ -212,7 +215,7 @@ def _has_word(word: str, need: Need, queue: Queue) -> bool:
 
 
 def _names_of(need: Need) -> tuple[str, ...]:
-    own = need.kind.replace("_", " ").replace("-", " "), group_of(need.kind)
+    own = need.kind.replace("_", " ").replace("-", " "), KINDS[need.kind].group
     return (*own, *_names_of(need.decision)) if need.also else own
 
 
@@ -237,7 +240,7 @@ def filter_ways(text: str, cursor: int, needs: Iterable[Need], queue: Queue) -> 
     term = text[start:cursor].removeprefix("-")
     name, colon, typed = term.partition(":")
     if colon and name == "kind":
-        kinds = dict.fromkeys(group_of(need.kind) for need in needs)
+        kinds = dict.fromkeys(KINDS[need.kind].group for need in needs)
         return [
             Completion(kind.replace(" ", "-"), cursor - len(typed), "")
             for kind in kinds
@@ -303,130 +306,6 @@ def set_snoozes(project: Project, gate: WriteGate, wanted: Snoozes) -> Snoozes:
     return {key: have.get(key) for key in wanted}
 
 
-ActionId = Literal[
-    "answer", "accept", "reject", "release", "retry", "land", "resolve", "undepend", "hold", "loop", "lines"
-]
-
-
-class NeedAction(Struct, frozen=True):
-    """One way to deal with a need."""
-
-    id: ActionId
-    label: str
-    """A verb in the imperative."""
-    effect: str
-    """What it does, in one sentence."""
-    command: str = ""
-    """The command line for it; ``ID``, ``REF`` and ``QUESTION`` are replaced by those of the need."""
-
-    def command_for(self, need: Need) -> str:
-        """The command line for one need; "" if there is none."""
-        words = {"ID": need.bead_id, "REF": need.ref, "QUESTION": need.question_id}
-        return " ".join(words.get(word, word) for word in self.command.split())
-
-    def command_in(self, needs: Sequence[Need]) -> str:
-        """The command line below a list of needs: with a placeholder where they differ."""
-        return self.command_for(needs[0]) if len(needs) == 1 or self.command == "REF" else self.command
-
-
-_ANSWER = NeedAction(
-    "answer",
-    "answer",
-    "records the answer where the next agent reads it, and frees the bead",
-    "helix-tui input --answer QUESTION TEXT",
-)
-_SETTLE = NeedAction(
-    "answer", "answer", "records which of the two holds, where the next agent reads it", "helix-tui check"
-)
-_YES = NeedAction("accept", "approve", "lets the run do this once", "helix-tui input --answer QUESTION yes")
-_NO = NeedAction("reject", "refuse", "the run continues without this", "helix-tui input --answer QUESTION no")
-_DECIDE = NeedAction("answer", "decide", "records the decision in the bead that it is about, and closes this one")
-_RELEASE = NeedAction(
-    "release", "release claim", "ends the claim; the preview says if the bead becomes ready", "helix-tui unclaim ID"
-)
-_RELEASE_PARKED = NeedAction(
-    "release", "release claim", "ends the claim; the bead still waits for your decision", "helix-tui unclaim ID"
-)
-_RETRY = NeedAction("retry", "retry", "runs the bead again, with any model; costs money", "helix-tui build ID")
-_LAND = NeedAction("land", "land", "merges the kept change into the branch and closes the bead")
-_DROP = NeedAction("reject", "drop", "leaves the kept change at its ref; the next attempt starts over")
-_RESOLVE = NeedAction(
-    "resolve", "resolve in $EDITOR", "opens the conflicts in your editor, then previews the merge and the closing"
-)
-_HOLD = NeedAction("hold", "keep workers off", "no worker picks the bead until you decide", "helix-tui check --apply")
-_HOLD_BACK = NeedAction("reject", "make not eligible", "no worker picks the bead", "helix-tui eligible ID off")
-_UNBLOCK = NeedAction("accept", "reopen", "counts the review as resolved, so that workers may pick the bead")
-_INTERRUPT = NeedAction("loop", "stop worker", "opens the loop controls, with what can end this worker")
-_LOOP = NeedAction("loop", "start worker", "opens the loop controls: what would run, and what it may cost")
-
-ASK_OF_ATTEMPT = ("conflict", "ambiguous")
-"""Kinds of questions about an attempt."""
-
-ACTIONS: dict[str, tuple[NeedAction, ...]] = {
-    **dict.fromkeys(("physics-level", "guidance", "clarification"), (_ANSWER,)),
-    "contradiction": (_SETTLE,),
-    "approval": (_YES, _NO),
-    **dict.fromkeys(ASK_OF_ATTEMPT, (_ANSWER, _RESOLVE, _LAND, _RETRY, _DROP)),
-    "escalation": (_DECIDE,),
-    "gap": (_ANSWER,),
-    "ddx_refuses": (
-        NeedAction("lines", "open bead", "shows the first bead for which ddx refuses, or the loop", "REF"),
-    ),
-    "worker_stopped": (_LOOP,),
-    "budget": (_LOOP,),
-    "dead_run": (_RELEASE, _RETRY),
-    "orphaned_claim": (_RELEASE, _RETRY),
-    "silent_run": (_INTERRUPT,),
-    "drift": (NeedAction("accept", "acknowledge", "accepts the change; workers may pick the bead"), _HOLD),
-    "tried": (_RETRY, _HOLD_BACK),
-    "focus": (NeedAction("accept", "keep the focus", "updates the focus on these beads"),),
-    "proposed": (
-        NeedAction("accept", "accept", "opens the bead to workers", "helix-tui set ID status=open"),
-        NeedAction("reject", "reject", "cancels the bead for good", "helix-tui cancel ID"),
-        _RESOLVE,
-        _LAND,
-    ),
-    "blocked_external": (
-        NeedAction(
-            "accept", "reopen", "says that the blocker is gone, and opens the bead", "helix-tui set ID status=open"
-        ),
-        NeedAction("reject", "reject", "cancels the bead for good", "helix-tui cancel ID"),
-    ),
-    "preserved_review_blocked": (
-        _UNBLOCK,
-        NeedAction("reject", "reject", "cancels the bead for good", "helix-tui cancel ID"),
-        _RESOLVE,
-        _LAND,
-    ),
-    "merge_conflict": (_RESOLVE, _LAND, _RETRY, _DROP),
-    "failing_check": (_RETRY, _RESOLVE, _LAND, _DROP),
-    "refused": (_RETRY, _DROP, _HOLD, _RESOLVE, _LAND),
-    "landed_faulted": (
-        NeedAction("accept", "close", "leaves the change on the branch and closes the bead", "helix-tui close ID"),
-        _RETRY,
-        _HOLD_BACK,
-    ),
-    "kept_aside": (_RESOLVE, _LAND, _RETRY, _DROP),
-    "lesson": (
-        NeedAction(
-            "accept", "accept", "remembers the lesson; agents are shown it", "helix-tui memory proposals accept REF"
-        ),
-        NeedAction("reject", "decline", "does not remember the lesson", "helix-tui memory proposals decline REF"),
-    ),
-    **dict.fromkeys(
-        ("cycle", "archived_dependency", "missing_dependency", "cancelled_dependency"),
-        (NeedAction("undepend", "remove dependency", "the bead no longer waits for something that never comes"),),
-    ),
-    "unknown_status": (
-        NeedAction("accept", "set open", "gives the bead a status that DDx knows", "helix-tui set ID status=open"),
-    ),
-    "unread_lines": (
-        NeedAction("lines", "list lines", "shows each line that cannot be read, and why", "helix-tui doctor"),
-    ),
-}
-"""Kind to its actions, the likeliest first; an unknown kind is handled on its bead."""
-
-
 def actions_of(need: Need, without: Collection[ActionId] = ()) -> tuple[NeedAction, ...]:
     """The actions for a need, without those that make no sense now."""
     return tuple(each for each in _offered(need) if each.id not in without)
@@ -434,12 +313,12 @@ def actions_of(need: Need, without: Collection[ActionId] = ()) -> tuple[NeedActi
 
 def _offered(need: Need) -> tuple[NeedAction, ...]:
     """The actions of its kind, and those of the decision that its bead waits for besides."""
-    own = ACTIONS.get(need.kind, ())
+    own = KINDS[need.kind].actions
     if need.conflicts:
         own = tuple(sorted(own, key=lambda each: each.id == "land"))  # as it is, the merge would fail
     if not need.also:
         return own
-    return (*(_RELEASE_PARKED if each is _RELEASE else each for each in own), *ACTIONS.get(need.also, ()))
+    return (*(RELEASE_PARKED if each.id == "release" else each for each in own), *KINDS[need.also].actions)
 
 
 LANDING: frozenset[ActionId] = frozenset({"land", "resolve"})
@@ -486,48 +365,10 @@ def operations_for(action: ActionId, needs: Iterable[Need], queue: Queue) -> lis
     """The operations with which an action changes the queue; empty for other actions."""
     found: list[Operation] = []
     for need in needs:
-        if need.bead_id in queue.beads:
-            found += _operations(action, need, queue)
+        offered = next((each for each in _offered(need) if each.id == action), None)
+        if offered is not None and offered.change is not None and need.bead_id in queue.beads:
+            found += offered.change(need.decision, queue)
     return found
-
-
-def _operations(action: ActionId, need: Need, queue: Queue) -> list[Operation]:
-    bead_id = need.bead_id
-    if action == "release":
-        return [operations.ReleaseBead(bead_id)]
-    need = need.decision
-    if action == "accept" and need.kind in ("proposed", "blocked_external", "unknown_status"):
-        return [operations.SetFields(bead_id, {"status": "open"})]
-    if action == "reject" and need.kind in ("proposed", "blocked_external", "preserved_review_blocked"):
-        return [operations.CancelBead(bead_id)]
-    if action == "accept" and need.kind == "landed_faulted":
-        return [operations.CloseBead(bead_id)]
-    if action == "reject" and need.kind in ("tried", "landed_faulted"):
-        return [operations.SetEligible(bead_id, False)]
-    if action == "reject" and need.attempt_id and need.kind in OF_ITS_ATTEMPT:
-        return [operations.DropChange(bead_id, need.attempt_id, need.kept_rev)]
-    if action == "accept" and need.kind == "preserved_review_blocked":
-        return [_unblocked(need, queue)]
-    if action == "undepend":
-        return [operations.RemoveDependency(waiter, on) for waiter, on in unmet_edges(need, queue)]
-    return []
-
-
-def _unblocked(need: Need, queue: Queue) -> Operation:
-    """The fields that ddx itself writes when a blocking review is resolved."""
-    at, attempt = format_instant(queue.as_of), queue.beads[need.bead_id].review_blocked_attempt
-    name = "preserved-review-unblocked-"
-    return operations.SetFields(need.bead_id, {f"{name}at": at, f"{name}attempt": attempt})
-
-
-def unmet_edges(need: Need, queue: Queue) -> list[tuple[str, str]]:
-    """(waiting bead, prerequisite) of edges that make a bead wait forever; of a cycle, the one that frees most."""
-    if need.kind == "cycle":
-        circle = circle_of(queue, need.bead_id)
-        return [(cut.waiter, cut.needed) for cut in circle.cuts[:1]] if circle is not None else []
-    targets = queue.beads[need.bead_id].depends_on
-    lost = [on for on in targets if on not in queue.beads or queue.beads[on].status == "cancelled"]
-    return [(need.bead_id, on) for on in lost]
 
 
 def assign_to(needs: Iterable[Need], queue: Queue, who: str) -> list[Operation]:

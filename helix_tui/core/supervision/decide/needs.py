@@ -35,7 +35,7 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, parse_instant
-from helix_tui.core.supervision.decide.need_kinds import KINDS, OF_ITS_ATTEMPT, STALE_CLAIMS
+from helix_tui.core.supervision.decide.need_kinds import KINDS, RANK, STALE_CLAIMS, KindName, kind_named
 from helix_tui.core.supervision.signals.kept_changes import decided_by_a_person
 from helix_tui.core.supervision.signals.orphans import governs_alignment, stalled
 from helix_tui.core.supervision.signals.questions import escalated, still_asked
@@ -52,16 +52,13 @@ if TYPE_CHECKING:  # imported for types only: callers without drift need not loa
     from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried
     from helix_tui.core.supervision.signals.stoppage import Stoppage
 
-_ASK_ABOUT_IT = ("physics-level", "approval", "conflict", "ambiguous", "proposed", "preserved_review_blocked")
-"""Kinds that already ask what to do with a bead's attempt."""
-
 ASSIGNED = "helix-assigned"
 """Field naming the person assigned to a bead's needs."""
 
-_KEPT_FOR: Mapping[About, str] = {"conflict": "merge_conflict", "check": "failing_check"}
+_KEPT_FOR: Mapping[About, KindName] = {"conflict": "merge_conflict", "check": "failing_check"}
 """Subject of an attempt's status -> the kind of need for its kept change."""
 
-_Found = tuple[str, str, str]
+_Found = tuple[KindName, str, str]
 
 REFUSED = "refused by review"
 """What a need says of a change that a review refused."""
@@ -74,7 +71,7 @@ NONE_ARCHIVED: Mapping[str, Archived] = {}
 class Need(Struct, frozen=True):
     """One thing that waits for a person."""
 
-    kind: str
+    kind: KindName
     bead_id: str
     """Its bead; empty for unreadable lines."""
     reason: str
@@ -98,7 +95,7 @@ class Need(Struct, frozen=True):
     """The person it is assigned to."""
     ref: str = ""
     """Its subject besides the bead: the number of a lesson, a budget's name, the command that DDx names."""
-    also: str = ""
+    also: KindName | None = None
     """Of a stale claim: the kind of the decision that its bead waits for besides (`OPENED_BY_A_PERSON`)."""
     conflict: str = ""
     """The short name of its conflict between documents (`conflict_ref`), whether or not a question asks about it."""
@@ -124,13 +121,13 @@ class Need(Struct, frozen=True):
     @property
     def decision(self) -> Need:
         """The decision that it asks for; of a stale claim on a bead that waits for one, that one."""
-        return replace(self, kind=self.also, also="") if self.also else self
+        return replace(self, kind=self.also, also=None) if self.also else self
 
     def record(self) -> dict[str, Any]:
         """As JSON."""
         return {
             "kind": self.kind,
-            "also": self.also or None,
+            "also": self.also,
             "bead_id": self.bead_id or None,
             "reason": self.reason,
             "waiting": self.waiting,
@@ -226,10 +223,11 @@ def needs_of(
 def _asked(queue: Queue, questions: Iterable[OpenQuestion]) -> Iterable[Need]:
     """The needs for HELIX's open questions."""
     for each in still_asked(questions, queue.beads):
-        if each.kind in KINDS:
+        kind = kind_named(each.kind)
+        if kind is not None:
             conflict = conflict_ref(each) if each.about else ""
             held_up = _waiting(queue, each.bead_id)
-            yield Need(each.kind, each.bead_id, each.text, held_up, each.id, each.options, conflict=conflict)
+            yield Need(kind, each.bead_id, each.text, held_up, each.id, each.options, conflict=conflict)
 
 
 def conflict_ref(conflict: DocumentFinding | OpenQuestion) -> str:
@@ -279,9 +277,6 @@ def _cancelled_at(queue: Queue, needs: Iterable[Need]) -> dict[str, int | None]:
     return begun
 
 
-_BY_ATTEMPT = frozenset({*OF_ITS_ATTEMPT, "preserved_review_blocked", "conflict", "ambiguous", "tried", "proposed"})
-"""Kinds for which the last attempt on the bead is the evidence."""
-
 _NO_AGE = re.compile(r"\d+")
 
 
@@ -295,12 +290,13 @@ def _completed(
     """A need with its age, attempt, cost and assignee added, and what stands against landing its change."""
     bead = queue.beads.get(need.bead_id)
     made = attempts.of_bead(need.bead_id) if need.bead_id else ()
-    attempt = made[0] if made and need.decision.kind in _BY_ATTEMPT else None
-    if need.kind in OF_ITS_ATTEMPT:
+    attempt = made[0] if made and KINDS[need.decision.kind].attempt else None
+    left = KINDS[need.kind].attempt == "left"
+    if left:
         attempt = attempts.deciding(need.bead_id)
     # its start by the most reliable source: the need's own date, its attempt's end, its row
     since = need.since if need.since is not None else begun.get(need.key)
-    if since is None and attempt is not None and need.kind in OF_ITS_ATTEMPT:
+    if since is None and attempt is not None and left:
         since = attempt.at
     if since is None and bead is not None:
         since = _parked_since(bead) or parse_instant(bead.updated_at) or parse_instant(bead.created_at)
@@ -375,22 +371,22 @@ def asked_of(project: Project) -> tuple[OpenQuestion, ...]:
 
 def _rank(queue: Queue, need: Need) -> tuple[int, int, float, int, str]:
     bead = queue.beads.get(need.bead_id)
-    return KINDS.index(need.kind), -need.waiting, -(need.usd or 0), bead.priority if bead else 0, need.key
+    return RANK[need.kind], -need.waiting, -(need.usd or 0), bead.priority if bead else 0, need.key
 
 
 def _run_needs(queue: Queue, runs: Sequence[Run]) -> Iterable[_Found]:
     """Beads whose workers are dead or silent, each once with what is known of every one of them."""
     if not runs:
         return
-    found: dict[tuple[str, str], dict[str, None]] = {}
+    found: dict[tuple[KindName, str], dict[str, None]] = {}
     for run in stalled(runs, queue):
         bead = queue.beads.get(run.bead_id or "")
         if bead is not None and governs_alignment(bead):
             continue
         # a silent one may still work on a bead that is not in the tracker
         if bead is None or bead.status not in TERMINAL:
-            about = ("dead_run" if run.verdict == "dead" else "silent_run", run.bead_id or "")
-            found.setdefault(about, {})[run.why] = None
+            kind: KindName = "dead_run" if run.verdict == "dead" else "silent_run"
+            found.setdefault((kind, run.bead_id or ""), {})[run.why] = None
     for (kind, bead_id), why in found.items():
         yield kind, bead_id, "; ".join(why)
 
@@ -414,13 +410,13 @@ def _unlanded(queue: Queue, attempts: AttemptBook, *, lands: bool) -> Iterable[_
             yield _kept_kind(latest), bead_id, _where_kept(latest, bead, lands=lands_next)
 
 
-def _kept_kind(attempt: Attempt) -> str:
-    """What a change waits for, if its status says so; else its outcome."""
+def _kept_kind(attempt: Attempt) -> KindName:
+    """What a change waits for."""
     if attempt.verdict.outcome == "refused":
         return "refused"
     if attempt.faulted:
         return "landed_faulted"
-    return _KEPT_FOR.get(status_of(attempt.status).about, attempt.verdict.outcome)
+    return _KEPT_FOR.get(status_of(attempt.status).about, "kept_aside")
 
 
 _FAULTED = ("refused", "landed_faulted")
@@ -460,7 +456,7 @@ def _once(queue: Queue, needs: list[Need]) -> Iterable[Need]:
     """Needs without those for an attempt about which the bead or its escalation already asks; one for a bead that is
     parked while a claim on it is stale.
     """
-    asked = {need.bead_id for need in needs if need.kind in _ASK_ABOUT_IT}
+    asked = {need.bead_id for need in needs if KINDS[need.kind].covers}
     asked |= {
         text(queue.beads[need.bead_id].document(), "helix-trigger-bead")
         for need in needs
@@ -470,8 +466,8 @@ def _once(queue: Queue, needs: list[Need]) -> Iterable[Need]:
     claimed = {need.bead_id for need in needs if need.kind in STALE_CLAIMS}
     parked = {need.bead_id: need for need in needs if need.kind in OPENED_BY_A_PERSON and need.bead_id in claimed}
     # the most urgent kind first: of several from one bead's attempts it is kept
-    for need in sorted(needs, key=lambda need: KINDS.index(need.kind)):
-        if need.kind in OF_ITS_ATTEMPT:
+    for need in sorted(needs, key=lambda need: RANK[need.kind]):
+        if KINDS[need.kind].attempt == "left":
             if need.bead_id in asked or need.bead_id in seen:
                 continue
             seen.add(need.bead_id)
@@ -497,13 +493,14 @@ def _parked(queue: Queue, attempts: AttemptBook, refused: Collection[str]) -> It
         state = queue.state(bead_id)
         if state == "proposed" and bead_id in refused:
             continue  # ddx parked it for its refused change, which waits for a decision first
-        if state in (*OPENED_BY_A_PERSON, "unknown_status"):
+        kind = kind_named(state)
+        if kind is not None:
             why = queue.standing(bead_id).reasons[0].detail
             why = "no worker picks it until it is accepted" if why == PROPOSED else why
             latest = attempts.deciding(bead_id) if state == "preserved_review_blocked" else None
             # useful facts come first, as for refused work
             fault = _fault(latest, bead) if latest is not None else ""
-            yield state, bead_id, f"{fault}; {why}" if fault else why
+            yield kind, bead_id, f"{fault}; {why}" if fault else why
 
 
 def _left_open(queue: Queue, tried: Iterable[Tried], named: Collection[str]) -> Iterable[Need]:

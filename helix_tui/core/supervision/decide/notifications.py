@@ -28,7 +28,7 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.ground.writes import open_own, remove
-from helix_tui.core.supervision.decide.need_kinds import group_of
+from helix_tui.core.supervision.decide.need_kinds import KINDS
 from helix_tui.core.supervision.decide.need_view import one_of
 from helix_tui.core.supervision.decide.needs import Need
 
@@ -65,7 +65,7 @@ class Notification(Struct, frozen=True):
             "title": self.title,
             "body": self.body,
             "waiting": self.waiting,
-            "needs": [{**need.record(), "group": group_of(need.kind)} for need in self.needs[:MAX_LISTED]],
+            "needs": [{**need.record(), "group": KINDS[need.kind].group} for need in self.needs[:MAX_LISTED]],
         }
         return msgspec.json.encode(found)
 
@@ -117,7 +117,7 @@ class NewsWatch(Struct):
 
 
 def _of_needs(fresh: tuple[Need, ...], waiting: int, beads: Mapping[str, Bead]) -> Notification:
-    counted = Counter(group_of(need.kind) for need in fresh)
+    counted = Counter(KINDS[need.kind].group for need in fresh)
     title = f"{waiting:,} need{'s' * (waiting == 1)} you"
     body = clean_line(fresh[0].reason, 160)
     if len(fresh) > 1:
@@ -127,7 +127,7 @@ def _of_needs(fresh: tuple[Need, ...], waiting: int, beads: Mapping[str, Bead]) 
     else:
         bead = beads.get(fresh[0].bead_id)
         about = f"“{clean_line(bead.title, 60)}”: " if bead is not None and bead.title else ""
-        kind = one_of(group_of(fresh[0].kind))
+        kind = one_of(KINDS[fresh[0].kind].group)
         body = f"{kind}: {about}{body.removeprefix(f'{kind}; ').removeprefix(f'{kind}: ')}"
     return Notification("needs", title, body, tuple(need.key for need in fresh), fresh, waiting)
 

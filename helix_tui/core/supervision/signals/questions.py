@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -412,16 +412,18 @@ KEY = "helix-conflict"
 MAX_NOTES = 60_000
 """Maximum bytes of notes; the oldest are dropped, as ddx keeps 65,535 of a field."""
 
-_KINDS = {"kind:escalation": "escalation", "kind:speculative": "gap"}
+Escalation = Literal["escalation", "gap"]
+
+_KINDS: Mapping[str, Escalation] = {"kind:escalation": "escalation", "kind:speculative": "gap"}
 
 
-def escalated(queue: Queue) -> Iterable[tuple[str, str, str]]:
+def escalated(queue: Queue) -> Iterable[tuple[Escalation, str, str]]:
     """(kind, bead, reason) of every escalation, and of every gap filled with an assumption."""
     for bead_id, bead in queue.beads.items():
         if bead.execution_eligible is not False or bead.status in TERMINAL:
             continue
-        kind = next((_KINDS[label] for label in bead.labels if label in _KINDS), "")
-        if not kind:
+        kind = next((_KINDS[label] for label in bead.labels if label in _KINDS), None)
+        if kind is None:
             continue
         said = str(bead.document().get("description") or "").replace("\\n", " ")
         yield kind, bead_id, clean_line(said or bead.title, 600)
