@@ -206,14 +206,14 @@ def _sequences() -> Mapping[str, str]:
 
 _SEQUENCES = _sequences()
 
-_BOUND = sorted({name for key in KEYS for name in names(key.keys)} - LEAVES)
+BOUND = sorted({name for key in KEYS for name in names(key.keys)} - LEAVES)
 """All keys that are bound somewhere, for a console that cannot be asked which screen is open."""
 
 
-def bound_key(share: float, open_keys: Sequence[str] = _BOUND) -> Action:
+def bound_key(share: float, open_keys: Sequence[str] = BOUND) -> Action:
     """One of the keys that do something here; ``share`` chooses it."""
-    sendable = {*_BOUND, *_SEQUENCES}
-    keys = [key for key in open_keys if key not in LEAVES and (len(key) == 1 or key in sendable)] or _BOUND
+    sendable = {*BOUND, *_SEQUENCES}
+    keys = [key for key in open_keys if key not in LEAVES and (len(key) == 1 or key in sendable)] or BOUND
     return "key", keys[int(share * len(keys))]
 
 

@@ -20,8 +20,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench.console import Terminal
-from tests.drills.actions import Action, Case, bound_key, sent
+from tests.drills.actions import BOUND, Action, Case, bound_key, sent
 from tests.drills.changes import change, put_back
+from tests.drills.telling import BOUND_KEYS
 
 REST_S = 0.5
 """Seconds that a rest takes at most: where something runs, a sign turns on the screen and it is never still."""
@@ -69,6 +70,7 @@ class Session:
             "EDITOR=true",
             "VISUAL=true",
             "PAGER=true",
+            f"{BOUND_KEYS}={home / 'bound-keys'}",
             sys.executable,
             str(Path(__file__).with_name("telling.py")),
             "-C",
@@ -94,7 +96,7 @@ class Session:
 
     def act(self, action: Action) -> None:
         """Do one thing, as fast as the terminal takes it."""
-        kind, value = action if action[0] != "bound" else bound_key(action[1])
+        kind, value = action if action[0] != "bound" else bound_key(action[1], self._open_keys())
         if kind == "stop":
             self.stop()
         elif kind == "size":
@@ -106,6 +108,13 @@ class Session:
             self.drain(0.1 if value else 0.0, REST_S)
         else:
             self.write(sent((kind, value), self.size).encode("utf-8", "surrogateescape"))
+
+    def _open_keys(self) -> Sequence[str]:
+        """The keys that the open screen had a moment ago; all keys before there is one."""
+        with contextlib.suppress(OSError):
+            if keys := (self._places[1] / "bound-keys").read_text().split():
+                return keys
+        return BOUND
 
     def stop(self) -> None:
         """Stop it as a shell does, and continue it."""

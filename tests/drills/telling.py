@@ -1,18 +1,29 @@
-"""Start a console that tells on SIGUSR1 what each of its tasks waits for: of a loop, threads show one line."""
+"""Start a console that tells on SIGUSR1 what each of its tasks waits for, and all the time which keys are bound now.
+
+Of a loop, threads show one line.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import gc
+import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from textual.app import ScreenStackError
+
 from helix_tui.app import HelixApp
 from helix_tui.cli.program import main
+
+BOUND_KEYS = "DRILL_BOUND_KEYS"
+"""Names the file in which the keys are written down, with blanks between them."""
 
 
 def tell(_: int, __: FrameType | None) -> None:
@@ -38,6 +49,20 @@ def _state(app: HelixApp) -> Iterator[tuple[str, object]]:
             yield f"{screen} {name}", getattr(screen, name)
 
 
+def tell_keys(path: Path) -> None:
+    """Write down ten times a second which keys the open screen has."""
+    clock, other = threading.Event(), path.with_suffix(".new")
+    apps: list[HelixApp] = []
+    while not clock.wait(0.1):
+        apps = apps or [found for found in gc.get_objects() if isinstance(found, HelixApp)]
+        # the screen may be leaving: the keys of before are still there then
+        with contextlib.suppress(ScreenStackError, RuntimeError, KeyError, AttributeError):
+            other.write_text(" ".join(sorted(apps[-1].screen.active_bindings if apps else ())))
+            other.replace(path)
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGUSR1, tell)
+    if keys := os.environ.get(BOUND_KEYS):
+        threading.Thread(target=tell_keys, args=(Path(keys),), daemon=True).start()
     sys.exit(main())
