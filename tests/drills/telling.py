@@ -49,20 +49,32 @@ def _state(app: HelixApp) -> Iterator[tuple[str, object]]:
             yield f"{screen} {name}", getattr(screen, name)
 
 
+_apps: list[HelixApp] = []
+"""Those that were made: to look for them among all objects from another thread meets tuples that are not done."""
+
+
+def note_app(app: HelixApp, *given: Any, **options: Any) -> None:
+    """Make an app, and remember it."""
+    _apps.append(app)
+    _make(app, *given, **options)
+
+
+_make = HelixApp.__init__
+
+
 def tell_keys(path: Path) -> None:
     """Write down ten times a second which keys the open screen has."""
     clock, other = threading.Event(), path.with_suffix(".new")
-    apps: list[HelixApp] = []
     while not clock.wait(0.1):
-        apps = apps or [found for found in gc.get_objects() if isinstance(found, HelixApp)]
         # the screen may be leaving: the keys of before are still there then
         with contextlib.suppress(ScreenStackError, RuntimeError, KeyError, AttributeError):
-            other.write_text(" ".join(sorted(apps[-1].screen.active_bindings if apps else ())))
+            other.write_text(" ".join(sorted(_apps[-1].screen.active_bindings if _apps else ())))
             other.replace(path)
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGUSR1, tell)
     if keys := os.environ.get(BOUND_KEYS):
+        HelixApp.__init__ = note_app  # type: ignore[method-assign, assignment]
         threading.Thread(target=tell_keys, args=(Path(keys),), daemon=True).start()
     sys.exit(main())
