@@ -10,6 +10,7 @@ tests marked ``processes``, every program is started.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import functools
 import importlib
@@ -143,7 +144,8 @@ def _become(request: dict[str, Any], descriptors: Sequence[int]) -> None:
         wanted = {0, 1, 2, *request["keep"]}
         for each in range(3, 300):
             if each not in wanted:
-                _close(each)
+                with contextlib.suppress(OSError):  # it may not be open
+                    os.close(each)
         os.chdir(request["cwd"] or "/")
         os.environ.clear()
         os.environ.update(request["env"])
@@ -166,14 +168,6 @@ def _become(request: dict[str, Any], descriptors: Sequence[int]) -> None:
     finally:
         sys.stderr.flush()
         os._exit(code)
-
-
-def _close(descriptor: int) -> None:
-    """Close a descriptor that may not be open."""
-    try:
-        os.close(descriptor)
-    except OSError:
-        return
 
 
 def _run(program: str, words: list[str]) -> int:

@@ -369,10 +369,10 @@ KINDS: Mapping[KindName, NeedKind] = {
 
 RANK: Mapping[KindName, int] = {name: place for place, name in enumerate(KINDS)}
 
-STALE_CLAIMS: tuple[KindName, ...] = ("dead_run", "orphaned_claim")
+STALE_CLAIMS = tuple(name for name, kind in KINDS.items() if kind.group == "stale claims")
 """Kinds of claims whose worker is gone."""
 
-ASK_OF_ATTEMPT: tuple[KindName, ...] = ("conflict", "ambiguous")
+ASK_OF_ATTEMPT = tuple(name for name, kind in KINDS.items() if kind.actions is _OF_AN_ATTEMPT)
 """Kinds of questions about an attempt."""
 
 
