@@ -61,7 +61,7 @@ class Paint(Struct, frozen=True):
 
     def state(self, state: State) -> str:
         """A state's word in its colour."""
-        return self(state, STATES[state].sign.role)
+        return self(STATES[state].sign.word, STATES[state].sign.role)
 
 
 def columns(rows: Iterable[Sequence[str]], *, gap: str = "  ", right: Iterable[int] = ()) -> list[str]:

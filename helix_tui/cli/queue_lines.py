@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from helix_tui.cli.call import Call
 from helix_tui.cli.loading import Present
-from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.graph import circles
-from helix_tui.core.beads.readiness import NOT_ELIGIBLE, Queue, Standing
+from helix_tui.core.beads.readiness import NOT_ELIGIBLE, Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.states import STATES, states_where
-from helix_tui.core.beads.tracker import describe, only_archived, read_archive
+from helix_tui.core.beads.tracker import describe, read_archive
 from helix_tui.core.beads.views import build_view
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import cell_width, clean_line, counted, fit, short_id
-from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
+from helix_tui.core.ground.time import NS, format_age, format_instant
+from helix_tui.core.statements.counts import count_project
+from helix_tui.core.statements.why import note_on, run_words
 
 if TYPE_CHECKING:
     from helix_tui.core.supervision.signals.orphans import Gone
@@ -75,7 +75,7 @@ def _by_state(call: Call, present: Present, shown: Sequence[str]) -> list[str]:
             lines += ["", f"{call.paint.state(state)} {len(group)}{but}"]
             for bead_id in group:
                 lines.append(_row(call, queue, bead_id))
-                lines += [run_line(run, queue.as_of, " " * 10) for run in runs.get(bead_id, ()) if run.live]
+                lines += [" " * 10 + run_words(run, queue.as_of) for run in runs.get(bead_id, ()) if run.live]
     return lines[1:] or [_nothing(call, present)]
 
 
@@ -116,7 +116,7 @@ def _headline(call: Call, present: Present, shown: int) -> str:
         f"{shown:,} of {counted(len(queue.beads), 'bead')}"
         if call.options.filter
         else counted(len(queue.beads), "bead"),
-        str(counts_of(project, queue)),
+        str(count_project(project, queue)),
         present.shut.short if present.shut is not None else "",
         "" if present.tracker.missing else f"rules of {present.judged_by}",
         "no bead yet" if present.tracker.missing else as_of,
@@ -130,13 +130,27 @@ def _row(call: Call, queue: Queue, bead_id: str, lead: str = "", *, name_state: 
     place = queue.position.get(bead_id)
     head = f"{place if place and standing.state == 'ready' else '':>4}  P{bead.priority}  "
     name = fit(clean_line(short_id(bead_id)), _id_width(queue))
-    note = _why_in_short(queue, bead_id, standing)
-    if name_state and standing.state not in ("ready", "waiting_dependencies"):
-        note = f"{standing.state} {note}".rstrip()
+    note = _note(queue, bead, name_state=name_state)
     left = call.paint.width - len(head) - _id_width(queue) - 2 - (cell_width(note) + 2 if note else 0)
     title = fit(lead + title_of(bead), max(12, left))
     tail = "  " + call.paint(note, "muted") if note else ""
     return f"{head}{call.paint(name, STATES[standing.state].sign.role)}  {title}{tail}".rstrip()
+
+
+def _note(queue: Queue, bead: Bead, *, name_state: bool) -> str:
+    """The note that lists on the screen have; without one, the first reason, or what waits for the bead."""
+    state, reasons, found = queue.state(bead.id), queue.standing(bead.id).reasons, note_on(bead, queue, queue.as_of)
+    word = STATES[state].sign.word
+    if found is not None and found.text != word:
+        note = found.text
+    elif state == "ready":
+        freed = len(queue.unblocks(bead.id))
+        return f"unblocks {freed}" if freed else ""
+    elif reasons and state not in ("running", "proposed") and reasons[0].detail != NOT_ELIGIBLE:
+        note = fit(clean_line(reasons[0].detail), 28).rstrip()
+    else:
+        note = ""
+    return f"{word} {note}".rstrip() if name_state and state != "waiting_dependencies" else note
 
 
 def title_of(bead: Bead) -> str:
@@ -150,45 +164,6 @@ def _id_width(queue: Queue) -> int:
     return min(12, max((cell_width(clean_line(short_id(bead_id))) for bead_id in queue.beads), default=12))
 
 
-def run_line(run: Run, now: int, indent: str) -> str:
-    """One run: what it does, for how long, with which harness and model, and whether it is alive."""
-    since = format_span((now - run.started_at) / NS) if run.started_at else ""
-    doing = " ".join(filter(None, (run.phase, run.last_tool))) or run.message
-    what = " · ".join(filter(None, (clean_line(doing, 60), since, clean_line(run.model or run.harness, 30))))
-    verdict = "" if run.verdict == "alive" else f"{run.verdict}: {clean_line(run.why, 160)}"
-    return indent + " · ".join(filter(None, (what, verdict, f"by {run.source}")))
-
-
-def _why_in_short(queue: Queue, bead_id: str, standing: Standing) -> str:
-    """The short reason in a list: what the bead waits for, or what waits for it."""
-    if standing.state == "waiting_dependencies":
-        if not standing.reasons[0].refs:
-            return "waits on a dependency that names no bead"
-        first, *others = standing.reasons[0].refs
-        bead = queue.beads.get(first)
-        gone = " (missing)" if bead is None else " (cancelled)" if bead.status == "cancelled" else ""
-        return f"waits on {clean_line(short_id(first))}{gone}" + (f" +{len(others)}" if others else "")
-    if standing.state == "running":
-        return ""  # the line below says it
-    if standing.state == "superseded":
-        return f"by {clean_line(short_id(standing.reasons[0].refs[0]))}"
-    if standing.until is not None:
-        return f"in {format_span((standing.until - queue.as_of) / NS)}"
-    if standing.state == "epic_container":
-        closed, all_ = queue.graph.progress(bead_id)
-        return f"{closed}/{all_}" if all_ else ""
-    if standing.state == "proposed" or (
-        standing.state == "not_eligible" and standing.reasons[0].detail == NOT_ELIGIBLE
-    ):
-        return ""  # the state says it all
-    if standing.state == "ready":
-        freed = len(queue.unblocks(bead_id))
-        return f"unblocks {freed}" if freed else ""
-    if standing.state == "unknown_status":
-        return f"“{clean_line(queue.beads[bead_id].status, 24)}”"
-    return fit(clean_line(standing.reasons[0].detail), 28).rstrip() if standing.reasons else ""
-
-
 def claims_left(left: Gone) -> str:
     """How many workers are dead, and how many of them hold nothing any more."""
     return f"{counted(len(left.all), 'claim')} of dead workers{left.at_large}"
@@ -200,7 +175,7 @@ def notes(call: Call, present: Present) -> list[str]:
     counts = queue.counts()
     finished = ", ".join(f"{counts.get(state, 0):,} {state}" for state in states_where(lane="done"))
     archive = read_archive(present.project.archive_file)
-    if away := counts_of(present.project, queue).put_away:
+    if away := count_project(present.project, queue).put_away:
         finished += f"; {away}; --archived lists them"
     lines = [call.paint(finished, "muted")]
     if archive.problem or archive.unread:
@@ -232,32 +207,3 @@ def notes(call: Call, present: Present) -> list[str]:
         path = circle.path(lambda bead_id: clean_line(short_id(bead_id)))
         lines.append(call.paint("dependency cycle: ", "error") + path)
     return lines
-
-
-def counts_of(project: Project, queue: Queue) -> QueueCounts:
-    """The numbers of a whole queue; reads the questions that HELIX keeps, and ddx's archive."""
-    from helix_tui.core.supervision.signals.questions import beads_in_question, read_questions
-
-    asked = beads_in_question(read_questions(project.helix_dir / "questions.json"))
-    return count_queue(queue, asked, archive=only_archived(read_archive(project.archive_file), queue.beads))
-
-
-def queue_line(counts: QueueCounts) -> str:
-    """``12 beads · 8 ready, 6 for workers: q-1 and q-2 wait for you · 1 running · 2 waiting for
-    others · 0 blocked outside · 1 closed, 8 more archived (9 closed in all) · 2 epic containers, 1 cancelled``."""
-    parts = (
-        counted(counts.total, "bead"),
-        str(counts),
-        f"{counts.running:,} running",
-        f"{counts.waiting:,} waiting for others",
-        f"{counts.outside:,} blocked outside",
-        ", ".join(filter(None, (f"{counts.closed:,} closed", counts.put_away))),
-        ", ".join(_of_state(state, number) for state, number in counts.rest),
-    )
-    return " · ".join(filter(None, parts))
-
-
-def _of_state(state: str, number: int) -> str:
-    name = state.replace("_", " ")
-    # the other states are adjectives: "3 cancelled", "2 superseded"
-    return counted(number, name, "" if name == "epic container" else name)

@@ -24,13 +24,13 @@ from helix_tui.core.ddx.attempts.from_events import BeadEvents
 from helix_tui.core.ground.time import NS, format_day
 from helix_tui.core.insights import cells
 from helix_tui.core.insights.cells import Cell
+from helix_tui.core.statements import stuck as blocked
+from helix_tui.core.statements.stuck import SinceLanding
 from helix_tui.core.supervision.agents import learning
 from helix_tui.core.supervision.decide import check as status_summary
 from helix_tui.core.supervision.decide import facts, needs, notifications
-from helix_tui.core.supervision.decide import stuck as blocked
 from helix_tui.core.supervision.decide import verdict as check_verdict
 from helix_tui.core.supervision.decide.need_kinds import KINDS
-from helix_tui.core.supervision.decide.stuck import SinceLanding
 from helix_tui.core.supervision.run_state import status as run_status
 from helix_tui.screens import status_bar_model as pulse
 from helix_tui.widgets.figures import LOOKS
@@ -155,7 +155,7 @@ def _the_verdict_of_the_loop_screen_is_another(patch: Patch) -> None:
 
 @mutant
 def _stuck_names_a_bead_that_is_ready(patch: Patch) -> None:
-    from helix_tui.core.supervision.decide import stuck
+    from helix_tui.core.statements import stuck
 
     ready = replace(STATES["ready"], parked=Parked("not-eligible", "decide"))
     patch.setattr(stuck, "STATES", {**STATES, "ready": ready})

@@ -256,7 +256,7 @@ async def test_the_bead_says_what_it_holds_up(console: MakeConsole) -> None:
     async with app.run_test(size=(160, 40)) as pilot:
         queue(app).show_detail()
         await pilot.pause()
-        assert app.sees("holds up 2 beads, 1 of 3 in its chain")
+        assert app.sees("2 beads, on the critical path")
         assert next(row for row in app.rows() if "First" in row)[: queue(app).list.size.width].split()[-1] == "2"
 
 

@@ -262,7 +262,7 @@ async def test_the_detail_shows_what_the_record_holds_known_or_not(console: Make
         queue(app).go_to("demo-00000001")
         await settled(pilot)
         for words in (
-            "unblocks",
+            "closing it makes",
             "blocks 2",
             "0000000a Epic: Metrics",
             "a-kind-of-tomorrow",

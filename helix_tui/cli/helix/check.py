@@ -17,12 +17,12 @@ from helix_tui.cli.helix.shared import (
     questions_of,
     show_dry_run,
 )
-from helix_tui.cli.queue_lines import queue_line
 from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.eligibility_hold import held_back, plan_holds
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.statements.counts import queue_line
 from helix_tui.core.supervision.decide.check import Asking, Checker, CheckFailed
 from helix_tui.core.supervision.decide.facts import Facts
 from helix_tui.core.supervision.decide.verdict import NextVerdict

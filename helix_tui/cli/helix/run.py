@@ -36,6 +36,7 @@ from helix_tui.core.ground.errors import ReaderGone
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import parse_instant
+from helix_tui.core.statements.stuck import blockers_of_run
 from helix_tui.core.supervision.decide.check import document_facts, take_status_summary
 from helix_tui.core.supervision.decide.verdict import REFUSED_BY_REVIEW
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
@@ -218,6 +219,7 @@ def supervised(
                 delegate,
                 options,
                 say=_heard(call, control),
+                blockers=blockers_of_run,
                 control=control,
                 confirm=_confirm if _somebody_there(call) else None,
                 summary=summary,

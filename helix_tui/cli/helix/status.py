@@ -10,13 +10,13 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.loading import Present, load, note_unread
-from helix_tui.cli.queue_lines import counts_of, queue_line
 from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.ddx.attempts.attempt import format_tokens, format_whole, read_sums
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
+from helix_tui.core.statements.counts import count_project, queue_line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,7 @@ def _status(call: Call) -> int:
     if call.json:
         call.emit(document)
     else:
-        _print_status(call, document, counts_of(present.project, present.queue), present)
+        _print_status(call, document, count_project(present.project, present.queue), present)
     note_unread(call, present.tracker)
     return 0
 
@@ -142,9 +142,9 @@ def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> Non
 def _stuck(call: Call) -> int:
     from helix_tui.cli.helix.shared import curator_of, explained, note_difference
     from helix_tui.core.editing.steps import Overlay
+    from helix_tui.core.statements.stuck import find_stuck, mend_words
     from helix_tui.core.supervision.decide.check import document_facts
     from helix_tui.core.supervision.decide.facts import unasked
-    from helix_tui.core.supervision.decide.stuck import find_stuck, mend_words
     from helix_tui.core.supervision.run_state.state import load_state
     from helix_tui.core.supervision.run_state.status import last_stoppage
     from helix_tui.core.supervision.signals.drift import DriftWatch
@@ -220,10 +220,10 @@ def _recover(call: Call) -> int:
 
 def _next(call: Call) -> int:
     from helix_tui.core.ddx.attempts.index import AttemptIndex
+    from helix_tui.core.statements.why import held_by
     from helix_tui.core.supervision.decide.needs import asked_of
     from helix_tui.core.supervision.signals.focus import siblings
-    from helix_tui.core.supervision.signals.kept_changes import attempts_now, refusal_words, refused_changes
-    from helix_tui.core.supervision.signals.questions import causes
+    from helix_tui.core.supervision.signals.kept_changes import attempts_now, refused_changes
 
     present = load(call)
     # A bead that ddx refuses to hand out is nobody's next bead.
@@ -232,8 +232,7 @@ def _next(call: Call) -> int:
     together = siblings(present.queue, first)[1:] if first else ()
     attempts = attempts_now(AttemptIndex.of(present.project, first or ""), present.queue, present.dialect)
     refused = refused_changes(present.queue, present.dialect, attempts)
-    waits = causes(present.queue.beads[first], asked_of(present.project)) if first else ()
-    waits += (refusal_words(present.queue.beads[first], refused[first]),) if first in refused else ()
+    waits = held_by(present.queue.beads[first], asked_of(present.project), refused.get(first)) if first else ()
     note_unread(call, present.tracker)
     if call.json:
         title = present.queue.beads[first].title if first else None

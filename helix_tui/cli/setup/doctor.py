@@ -24,7 +24,8 @@ from helix_tui import __version__
 from helix_tui.cli.call import Call, CliError, DoctorCheck, locate
 from helix_tui.cli.loading import NO_TRACKER, Present, judge
 from helix_tui.cli.memory.report import examine_memory
-from helix_tui.cli.queue_lines import claims_left, counts_of
+from helix_tui.cli.queue_lines import claims_left
+from helix_tui.core.beads.states import STATES
 from helix_tui.core.beads.tracker import Tracker, find_archived, read_archive, read_tracker
 from helix_tui.core.ddx.client import MALFORMED, Ddx, DdxError
 from helix_tui.core.ddx.dialect import Dialect
@@ -43,6 +44,7 @@ from helix_tui.core.ground.project import Project, ddx_environment, find_ddx
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.ground.trust.person import state_folder
+from helix_tui.core.statements.counts import count_project
 from helix_tui.core.supervision.signals.orphans import gone
 from helix_tui.settings import settings_file
 
@@ -497,9 +499,9 @@ def _archive(project: Project) -> Iterator[DoctorCheck]:
 
 def _queue(present: Present) -> Iterator[DoctorCheck]:
     queue = present.queue
-    states = ", ".join(f"{number} {state}" for state, number in queue.counts().items())
+    states = ", ".join(f"{number} {STATES[state].sign.word}" for state, number in queue.counts().items())
     said = f"judged by the rules of {present.judged_by}: {states or 'empty'}"
-    put_away = counts_of(present.project, queue).put_away
+    put_away = count_project(present.project, queue).put_away
     yield DoctorCheck("queue", True, ", ".join(filter(None, (said, put_away))))
     for remark in present.remarks:
         yield DoctorCheck("ddx and tracker", False, remark, "See `helix-tui queue`.")

@@ -35,7 +35,7 @@ from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ground.text import clean_line, counted, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
-from helix_tui.core.supervision.decide.stuck import SinceLanding, since_landing
+from helix_tui.core.statements.stuck import SinceLanding, since_landing
 from helix_tui.core.supervision.run_state.budget import with_given
 
 MAX_LINES = 60

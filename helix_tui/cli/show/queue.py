@@ -9,7 +9,6 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.loading import Present, load
-from helix_tui.cli.queue_lines import counts_of
 from helix_tui.core.beads.query import matching, parse_query
 from helix_tui.core.beads.readiness import Queue, Standing, classify, tracker_era
 from helix_tui.core.beads.record import Bead
@@ -18,6 +17,7 @@ from helix_tui.core.beads.views import ranked
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
+from helix_tui.core.statements.counts import count_project
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -116,7 +116,7 @@ def document(present: Present, shown: Sequence[str], archived: Sequence[str] | N
     archive = read_archive(present.project.archive_file)
     away = only_archived(archive, present.tracker.beads)
     queue, tracker = present.queue, present.tracker
-    counts = counts_of(present.project, queue)
+    counts = count_project(present.project, queue)
     wanted = frozenset(shown)
     return {
         "source": {

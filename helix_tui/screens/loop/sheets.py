@@ -27,8 +27,8 @@ from helix_tui.core.ground.project import machine_name
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import with_relative_times
 from helix_tui.core.insights.forecast import Estimate, estimate
+from helix_tui.core.statements.stuck import SinceLanding, explain_landings, since_landing
 from helix_tui.core.supervision.decide.check import StatusSummary
-from helix_tui.core.supervision.decide.stuck import SinceLanding, explain_landings, since_landing
 from helix_tui.core.supervision.decide.verdict import VerdictReason
 from helix_tui.core.supervision.run_state.budget import BudgetSpan, BudgetUse, Limits, first_reached, parse_limits
 from helix_tui.core.supervision.run_state.run_control import StopMeans, ways_to_stop

@@ -16,7 +16,8 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_age
-from helix_tui.core.supervision.signals.questions import causes
+from helix_tui.core.statements.why import held_by
+from helix_tui.core.supervision.signals.questions import beads_in_question
 from helix_tui.screens.editing.keys import BeadKeys
 from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.widgets.base.row_list import RowList
@@ -26,9 +27,16 @@ from helix_tui.widgets.text.bead import ArchivedFacts, DetailFacts, DetailView, 
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
     from helix_tui.core.snapshot.snapshot import Change, Snapshot
-    from helix_tui.screens.base import HelixScreen
+    from helix_tui.screens.base import Console, HelixScreen
 
 _KEPT = 64
+
+
+def row_context(console: Console) -> RowContext:
+    """What the rows of beads need besides their beads, now."""
+    snapshot, summary = console.snapshot, console.status_summary
+    asked = beads_in_question(summary.questions) if summary is not None else {}
+    return RowContext(snapshot.queue, runs_by_bead(snapshot.runs), console.now(), asked)
 
 
 class BeadDetails:
@@ -53,9 +61,10 @@ class BeadDetails:
         attempts = self._screen.console.snapshot.attempts.of_bead(bead_id)
         status_summary = self._screen.console.status_summary
         asked = status_summary.questions if status_summary is not None else ()
+        refused = status_summary.refused.get(bead_id) if status_summary is not None else None
         book, parts = self._screen.console.snapshot.attempts, world.queue.graph.descendants(bead_id)
         of_parts = tuple(attempt for part in parts for attempt in book.of_bead(part))
-        return DetailFacts(bead, world, attempts, self._attached(bead), causes(bead, asked), of_parts)
+        return DetailFacts(bead, world, attempts, self._attached(bead), held_by(bead, asked, refused), of_parts)
 
     def _attached(self, bead: Bead) -> tuple[Mapping[str, Any], ...]:
         if not bead.events_attachment:
@@ -140,7 +149,7 @@ class BeadScreen(BeadKeys, OverlayScreen):
             "bead" if bead is not None else "bead, archived" if away else "bead, no longer in the tracker"
         )
         if (bead is not None or away) and isinstance(self.list, DetailView):
-            world = RowContext(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
+            world = row_context(self.console)
             self.list.show_bead(self.around.facts(self.bead_id, world))
 
     def show_ages(self) -> None:

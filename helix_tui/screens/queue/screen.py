@@ -41,7 +41,7 @@ from helix_tui.screens.external_editor import open_first_change
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.layout import BROAD
 from helix_tui.screens.panes import DETAIL_DELAY
-from helix_tui.screens.queue.bead_screen import BeadDetails
+from helix_tui.screens.queue.bead_screen import BeadDetails, row_context
 from helix_tui.screens.queue.keys import Along, SliceKeys
 from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.screens.status_bar_model import notice_forms
@@ -57,8 +57,6 @@ from helix_tui.widgets.rows.bead import (
     QueueRows,
     RowContext,
     column_heads,
-    note_of,
-    runs_by_bead,
     sign_of,
 )
 from helix_tui.widgets.rows.lanes import LaneList
@@ -106,8 +104,8 @@ def strip_rows(world: RowContext, needs: Sequence[Need], width: int) -> Rows:
 
 def _bead_row(bead_id: str, caption: str, world: RowContext, titles: Titles, width: int) -> Row:
     bead = world.queue.beads[bead_id]
-    sign, note = sign_of(bead, world), note_of(bead, world, brief=True)
-    right = [(cut(note[0], width // 3), note[1])] if note else []
+    sign, note = sign_of(bead, world), world.note_on(bead, brief=True)
+    right = [(cut(note.text, width // 3), note.role)] if note is not None else []
     title, ink = title_of(bead_id, world.queue.beads)
     room = width - 2 - (width_of(right) + 1 if right else 0)
     left: list[Span] = [(f"{sign.glyph} ", sign.ink), (titles.shortened(title, room), ink)]
@@ -184,7 +182,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         """Show rows and detail, or the text in their place."""
         if self.is_bare or not snapshot.has_queue:
             self.show_instead(empty_state(snapshot))
-        self.world = RowContext(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
+        self.world = row_context(self.console)
         self._show_rows(changed=frozenset() if change.everything else change.beads)
         self.keep_marks(snapshot.queue)
         if change.everything:
@@ -198,7 +196,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         """Refresh ages and remaining times."""
         source = self.list.source
         if isinstance(source, QueueRows):
-            self.world = RowContext(self.world.queue, self.world.runs, self.console.now())
+            self.world = replace(self.world, now=self.console.now())
             self.list.show(source.later(self.world))
         if self.stream is not None:
             self.stream.tick(self.world.now)

@@ -8,13 +8,14 @@ from copy import copy
 from msgspec import Struct
 from rich.cells import cell_len
 
-from helix_tui.core.beads.readiness import Queue, looks_like_epic
-from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.states import STATES, Sign
 from helix_tui.core.beads.views import QueueView, ViewRow
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line, short_id
-from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
+from helix_tui.core.ground.time import NS, format_age, parse_instant
+from helix_tui.core.statements.why import Note, note_on, place_words
 from helix_tui.themes import RUN_SIGNS
 from helix_tui.widgets.base.line import Line, Span, Titles, cut, rule, spread, width_of
 from helix_tui.widgets.base.row_source import Column, KeyedRows, RowSource, fitting, sorted_first
@@ -42,6 +43,13 @@ class RowContext(Struct, frozen=True):
     runs: Mapping[str, Run]
     """The run on each bead, by bead id; a live run takes precedence over a dead one."""
     now: int
+    asked: Mapping[str, str] = {}
+    """The id of the open question about each bead, by bead id."""
+
+    def note_on(self, bead: Bead, *, brief: bool = False) -> Note | None:
+        """The most important fact about a bead's state in a few words."""
+        run, asked = self.runs.get(bead.id), self.asked.get(bead.id, "")
+        return note_on(bead, self.queue, self.now, run=run, asked=asked, brief=brief)
 
 
 def runs_by_bead(runs: tuple[Run, ...]) -> dict[str, Run]:
@@ -60,43 +68,6 @@ def sign_of(bead: Bead, world: RowContext) -> Sign:
     if run is not None and run.verdict != "alive":
         return RUN_SIGNS[run.verdict]
     return STATES[world.queue.state(bead.id)].sign
-
-
-def note_of(bead: Bead, world: RowContext, *, brief: bool = False) -> Span | None:
-    """The state in a few words: time left, progress, the model at work, the replacing bead."""
-    run = world.runs.get(bead.id)
-    if run is not None:
-        return _run_note(run, world.now, brief)
-    standing = world.queue.standing(bead.id)
-    state = standing.state
-    if state == "retry_cooldown" and standing.until is not None:
-        return f"in {format_span((standing.until - world.now) / NS)}", "waiting"
-    if state == "superseded":
-        return f"→ {short_id(clean_line(bead.superseded_by, 60))}", "muted"
-    if state == "epic_container" or (looks_like_epic(bead) and world.queue.graph.children.get(bead.id)):
-        done, of = world.queue.graph.progress(bead.id)
-        return (f"in focus {done}/{of}", "running") if bead.focus_since else (f"{done}/{of}", "muted")
-    if state == "unknown_status":
-        return clean_line(bead.status, 40), "attention"
-    if state == "not_eligible" and bead.focus_epic:
-        return "held by focus", "muted"
-    if STATES[state].worded:
-        sign = STATES[state].sign
-        return sign.word, sign.role
-    if bead.injected and bead.status not in TERMINAL:
-        return f"+ {clean_line(bead.injected, 24)}", "edge"
-    return None
-
-
-def _run_note(run: Run, now: int, brief: bool) -> Span:
-    model = "" if brief else clean_line(run.model or run.harness, 24)
-    if run.verdict == "dead":
-        return f"{model} dead".strip(), "error"
-    since = f"{format_span((now - run.started_at) / NS)} " if run.started_at else ""
-    if run.verdict == "silent":
-        quiet = format_age((now - run.last_event_at) / NS) if run.last_event_at else ""
-        return f"silent {quiet}".strip(), "error"
-    return f"{since}{model}".strip() or "running", "running"
 
 
 def age_of(bead: Bead, now: int) -> str:
@@ -240,9 +211,9 @@ def bead_line(
 
 def _state(bead: Bead, world: RowContext, width: int, chosen: Sequence[str] | None) -> list[Span]:
     """The state in a few words; if there is nothing to say and there are no columns, the priority."""
-    note = note_of(bead, world, brief=width < WIDE_ROW)
+    note = world.note_on(bead, brief=width < WIDE_ROW)
     if note is not None:
-        return [(cut(note[0], max(STATE_CELLS, width // 3)), note[1])]
+        return [(cut(note.text, max(STATE_CELLS, width // 3)), note.role)]
     return [_CELLS["priority"](bead, world)] if chosen is None and width < WIDE_ROW else []
 
 
@@ -389,12 +360,7 @@ def second_line(bead: Bead, world: RowContext, width: int) -> Line:
         tokens = f"{run.tokens / 1000:.0f}k tok" if run.tokens else ""
         return spread([ident, (doing, "text")], [(tokens, "muted")], width)
     queue = world.queue
-    standing = queue.standing(bead.id)
-    words = standing.state.replace("_", " ")
-    if bead.id in queue.position:
-        place = queue.position[bead.id]
-        words = "next" if place == 1 else f"ready, {place} in line"
-    elif standing.reasons:
-        words = clean_line(standing.reasons[0].detail, 160)
+    reasons = queue.standing(bead.id).reasons
+    words = clean_line(reasons[0].detail, 160) if reasons else place_words(bead.id, queue)
     freed = len(queue.unblocks(bead.id))
     return [ident, (words, "text"), (f" · unblocks {freed}" if freed else "", "muted")]

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from helix_tui.core.beads.graph import circle_ahead, circle_of, with_titles
-from helix_tui.core.beads.readiness import Queue, looks_like_epic
+from helix_tui.core.beads.graph import with_titles
+from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.beads.states import STATES
 from helix_tui.core.beads.tracker import describe
 from helix_tui.core.ddx.attempts.attempt import format_sum, sum_calls
-from helix_tui.core.ddx.runs.running import unheard_claim
 from helix_tui.core.ground.text import clean_line, counted, short_id, split_block
-from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
+from helix_tui.core.ground.time import NS, format_age, parse_instant
+from helix_tui.core.statements.why import Topic, explain
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, packed, rule, spread, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Gesture, Row, Rows
 from helix_tui.widgets.figures import look_of
-from helix_tui.widgets.rows.bead import RowContext, age_of, note_of, sign_of
+from helix_tui.widgets.rows.bead import RowContext, age_of, sign_of
 from helix_tui.widgets.text.pane import prose, verbatim
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ MAX_EVENTS = 60
 
 MAX_LINKS = 40
 MANY_REFS = 8
-MAX_CUTS = 4
 MAX_LABEL_LINES = 3
 
 _SHOWN_ELSEWHERE = frozenset(
@@ -266,8 +264,8 @@ class _Rows:
         sign = sign_of(bead, world)
         left: list[Span] = [(f"{sign.glyph} ", sign.ink), (short_id(clean_line(bead_id, 60)), "muted"), (" ", "text")]
         left.append((clean_line(bead.title, 300), sign.title_ink))
-        note = note_of(bead, world)
-        self.line(spread(left, [note] if note is not None else [], self.width), key)
+        note = world.note_on(bead)
+        self.line(spread(left, [(note.text, note.role)] if note is not None else [], self.width), key)
 
 
 def _identity(bead: Bead, world: RowContext) -> Line:
@@ -284,81 +282,29 @@ def _identity(bead: Bead, world: RowContext) -> Line:
     return [(" · ".join(parts), "muted")]
 
 
+_LEADS: Mapping[Topic, str] = {
+    "worker": "run",
+    "claim": "claim",
+    "but": "but",
+    "because": "why",
+    "attempt": "last",
+    "cycle": "ring",
+    "break": "cut",
+    "blocks": "blocks",
+}
+
+
 def _standing(rows: _Rows, bead: Bead, world: RowContext, causes: Sequence[str]) -> None:
-    queue, standing = world.queue, world.queue.standing(bead.id)
-    sign = sign_of(bead, world)
-    run = world.runs.get(bead.id)
-    if bead.id in queue.position:
-        place = queue.position[bead.id]
-        where = "picked next" if place == 1 else f"{place} of {len(queue.ready)} in pick order"
-        rows.wrapped([(f"{sign.glyph} ready", f"{sign.ink} bold"), (f", {where}", "text")])
-    else:
-        word = STATES[standing.state].sign.word
-        rows.wrapped([(f"{sign.glyph} {word}", f"{sign.ink} bold")])
-    if run is not None:
-        rows.wrapped(_run_words(run, world.now))
-    if claimed := unheard_claim(bead, run):
-        rows.wrapped([("claim ", "muted"), (claimed, "text")])
-    for place, cause in enumerate(causes):
-        # "but" if ddx would pick the bead while HELIX or a person still has a question about it
-        lead = "and  " if place else "but  " if bead.id in queue.position else "why  "
-        said = with_titles(cause.replace(f"{bead.id}: ", ""), queue.beads)
-        rows.wrapped([(lead, "muted"), (clean_line(said, 600), "attention")])
-    # causes come first: they can be acted on
-    for place, reason in enumerate(standing.reasons, len(causes)):
-        lead = "why  " if not place else "and  "
-        room = 600 if len(reason.refs) <= MANY_REFS else 160  # the ids follow below, one per line
-        rows.wrapped([(lead, "muted"), (clean_line(with_titles(reason.detail, queue.beads), room), "text")])
-    _circle(rows, bead, queue)
-    freed = queue.unblocks(bead.id)
-    if freed:
-        more = f" and {len(freed) - 3} more" if len(freed) > 3 else ""
-        first = ", ".join(_named(other, queue) for other in freed[:3])
-        rows.wrapped([("then ", "muted"), (f"unblocks {len(freed)}: {first}{more}", "text")])
-    _chain(rows, bead, queue)
-
-
-def _chain(rows: _Rows, bead: Bead, queue: Queue) -> None:
-    """Add how many beads it blocks, and its place in the longest chain through it."""
-    chains = queue.graph.chains
-    held = chains.holds_up.get(bead.id, 0)
-    place, length = chains.chain_through(bead.id)
-    # in a cycle there is no first bead, so no place in the chain
-    if length < 2 or circle_of(queue, bead.id) is not None:
-        return
-    said = f"holds up {counted(held, 'bead')}, " if held else ""
-    said += f"{place} of {length} in its chain"
-    critical: list[Span] = [(", on the critical path", "waiting")] if chains.on_critical_path(bead.id) else []
-    rows.wrapped([("path ", "muted"), (said, "text"), *critical])
-
-
-def _named(bead_id: str, queue: Queue) -> str:
-    return f"{short_id(clean_line(bead_id, 60))} “{clean_line(queue.beads[bead_id].title, 40)}”"
-
-
-def _circle(rows: _Rows, bead: Bead, queue: Queue) -> None:
-    """Add the cycle that the bead is in or waits on, and what would break it."""
-    mine = circle_of(queue, bead.id)
-    circle = mine or circle_ahead(queue, bead.id)
-    if circle is None:
-        return
-    said = "it is in a dependency cycle" if mine else "it waits on a dependency cycle"
-    path = circle.path(lambda other: short_id(clean_line(other, 60)))
-    rows.wrapped([("ring ", "error"), (f"{said} and can never start: ", "text"), (path, "text bold")])
-    for place, cut in enumerate(circle.cuts[:MAX_CUTS]):
-        waiter, needed = (short_id(clean_line(other, 60)) for other in (cut.waiter, cut.needed))
-        then = f"then {waiter} is ready" if cut.frees else f"{waiter} waits on others too"
-        lead = "cut  " if not place else "or   "
-        rows.wrapped([(lead, "muted"), (f"{waiter} no longer needs {needed}", "text"), (f" · {then}", "muted")])
-
-
-def _run_words(run: Any, now: int) -> Line:
-    since = f"for {format_span((now - run.started_at) / NS)}" if run.started_at else ""
-    doing = clean_line(run.last_tool or run.phase or run.message, 300)
-    spans: list[Span] = [("run  ", "muted"), (clean_line(run.why, 300) or "running", "text")]
-    words = " ".join(part for part in (clean_line(run.harness, 40), clean_line(run.model, 60), since) if part)
-    spans.append((f" · {words}" if words else "", "muted"))
-    return [*spans, (f" · {doing}" if doing else "", "text")]
+    queue, run, last = world.queue, world.runs.get(bead.id), ""
+    for said in explain(bead, queue, runs=(run,) if run is not None else (), held=causes):
+        if said.topic == "state":
+            sign = sign_of(bead, world)
+            word, _, place = (said.text if run is None or run.live else sign.word).partition(",")
+            rows.wrapped([(f"{sign.glyph} {word}", f"{sign.ink} bold"), (f",{place}" if place else "", "text")])
+            continue
+        lead, last = "and" if said.topic == last else _LEADS[said.topic], said.topic
+        room = 600 if len(said.refs) <= MANY_REFS else 160  # the ids follow below, one per line
+        rows.wrapped([(f"{lead:<7}", "muted"), (clean_line(with_titles(said.text, queue.beads), room), said.role)])
 
 
 def _links(rows: _Rows, bead: Bead, world: RowContext) -> None:
@@ -463,9 +409,9 @@ def _fields(rows: _Rows, document: Mapping[str, Any], cut_short: Set[str]) -> No
 
 def as_markdown(bead: Bead, world: RowContext) -> str:
     """The bead as plain text to copy: title, facts, reasons, acceptance and description."""
-    document, standing = bead.document(), world.queue.standing(bead.id)
-    parts = [f"# {clean_line(bead.title)}", "", f"`{clean_line(bead.id)}` · {standing.state} · P{bead.priority}"]
-    parts += [f"- {clean_line(reason.detail, 600)}" for reason in standing.reasons]
+    document, (state, *said) = bead.document(), explain(bead, world.queue)
+    parts = [f"# {clean_line(bead.title)}", "", f"`{clean_line(bead.id)}` · {state.text} · P{bead.priority}"]
+    parts += [f"- {each.text}" for each in said if each.topic == "because"]
     for name in ("acceptance", "description", "notes"):
         text = document.get(name)
         if isinstance(text, str) and text.strip():

@@ -10,9 +10,9 @@ from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import decode_bead
 from helix_tui.core.beads.tracker import Tracker, find_archived, only_archived, read_archive, read_tracker
 from helix_tui.core.editing.execute.curator import QueueState
+from helix_tui.core.statements.stuck import find_stuck
 from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.needs import needs_of
-from helix_tui.core.supervision.decide.stuck import find_stuck
 from helix_tui.core.supervision.decide.verdict import decide
 
 OLD = {"id": "b-0", "title": "Old", "status": "closed", "archived_at": "2026-05-07T05:50:17Z"}

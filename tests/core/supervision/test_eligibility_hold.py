@@ -7,8 +7,9 @@ import pytest
 from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.record import decode_bead
 from helix_tui.core.ground.text import split_block
-from helix_tui.core.supervision.decide.stuck import find_stuck
-from helix_tui.core.supervision.signals.questions import UNDECIDED, OpenQuestion, causes
+from helix_tui.core.statements.stuck import find_stuck
+from helix_tui.core.statements.why import held_by
+from helix_tui.core.supervision.signals.questions import UNDECIDED, OpenQuestion
 from tests.core.supervision.conftest import queue_of, row
 
 ASKED = OpenQuestion("q-1", "conflict", "rebase or drop?", "conflict:a-1", "a-1")
@@ -23,10 +24,10 @@ def test_a_bead_that_waits_for_an_answer_says_for_which() -> None:
             row("a-4"),
         ]
     )
-    assert causes(queue.beads["a-1"], [ASKED]) == ("waits for your answer to q-1: rebase or drop?",)
-    assert causes(queue.beads["a-1"]) == ("waits for your decision on its last attempt",)
-    assert causes(queue.beads["a-2"]) == ("held back by the focus on e-1",)
-    assert causes(queue.beads["a-3"], [ASKED]) == causes(queue.beads["a-4"]) == ()
+    assert held_by(queue.beads["a-1"], [ASKED]) == ("waits for your answer to q-1: rebase or drop?",)
+    assert held_by(queue.beads["a-1"]) == ("waits for your decision on its last attempt",)
+    assert held_by(queue.beads["a-2"]) == ("held back by the focus on e-1",)
+    assert held_by(queue.beads["a-3"], [ASKED]) == held_by(queue.beads["a-4"]) == ()
     (stuck,) = [each for each in find_stuck(queue, questions=[ASKED]) if each.bead_id == "a-1"]
     assert "waits for your answer to q-1" in stuck.detail
 
@@ -52,5 +53,5 @@ def test_memories_in_a_description_stand_apart() -> None:
 def test_what_holds_a_bead_is_read_whoever_wrote_the_row(row: str) -> None:
     tried = decode_bead((row % '"execution-eligible": false, "helix-held-for" : "tried: no_changes"').encode())
     judged = decode_bead((row % '"execution-eligible": false, "helix-held-for" : "failed"').encode())
-    assert causes(tried) == ("tried in this run and skipped until its record changes or the run ends",)
-    assert causes(judged) == ("waits for your decision on its last attempt",)
+    assert held_by(tried) == ("tried in this run and skipped until its record changes or the run ends",)
+    assert held_by(judged) == ("waits for your decision on its last attempt",)

@@ -17,6 +17,7 @@ from helix_tui.core.editing.fields import DROPPED
 from helix_tui.core.ground.merge_trial import TriedMerge
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.memory.reports import Proposal
+from helix_tui.core.statements.stuck import find_stuck, mend_words
 from helix_tui.core.supervision.decide.need_kinds import KindName
 from helix_tui.core.supervision.decide.need_view import (
     NeedFilter,
@@ -26,7 +27,6 @@ from helix_tui.core.supervision.decide.need_view import (
     shared_actions,
 )
 from helix_tui.core.supervision.decide.needs import Need, needs_of
-from helix_tui.core.supervision.decide.stuck import find_stuck, mend_words
 from helix_tui.core.supervision.run_state.budget import BudgetUse
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.orphans import Orphan

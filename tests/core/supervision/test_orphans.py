@@ -15,9 +15,9 @@ from helix_tui.core.editing.execute.gate import WritesForbidden
 from helix_tui.core.editing.undo import NotUndoable
 from helix_tui.core.ground.project import find_project, lease_roots, machine_name
 from helix_tui.core.ground.time import NS, clock_time, format_instant, now_ns
+from helix_tui.core.statements.stuck import find_stuck
 from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.needs import needs_of
-from helix_tui.core.supervision.decide.stuck import find_stuck
 from helix_tui.core.supervision.decide.verdict import decide
 from helix_tui.core.supervision.signals.orphans import (
     find_left,

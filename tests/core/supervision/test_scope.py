@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.editing.execute.curator import QueueState
+from helix_tui.core.statements.stuck import find_stuck
 from helix_tui.core.supervision.decide.check import take_status_summary, undecided
 from helix_tui.core.supervision.decide.facts import Facts, gather_facts
-from helix_tui.core.supervision.decide.stuck import find_stuck
 from helix_tui.core.supervision.decide.verdict import decide
 from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, read_scope
 from helix_tui.core.supervision.signals.questions import OpenQuestion

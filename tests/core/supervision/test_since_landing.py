@@ -5,9 +5,9 @@ from __future__ import annotations
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.runs.workers import WorkerEnding
 from helix_tui.core.ground.time import NS, parse_now
+from helix_tui.core.statements.stuck import explain_landings, since_landing
 from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.core.supervision.decide.stuck import explain_landings, since_landing
 from helix_tui.core.supervision.signals.stoppage import Stoppage
 
 NOW = parse_now("2026-08-21T16:00:00Z")

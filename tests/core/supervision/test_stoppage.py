@@ -18,9 +18,9 @@ from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.time import now_ns
+from helix_tui.core.statements.stuck import Stuck, find_stuck, report_lines
 from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.needs import needs_of
-from helix_tui.core.supervision.decide.stuck import Stuck, find_stuck, report_lines
 from helix_tui.core.supervision.decide.verdict import decide
 from helix_tui.core.supervision.run_state.state import RunState
 from helix_tui.core.supervision.run_state.status import last_stoppage

@@ -28,7 +28,6 @@ from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import clock_time, format_instant
 from helix_tui.core.ground.writes import remove, replace_file
 from helix_tui.core.supervision.decide.facts import Facts
-from helix_tui.core.supervision.decide.stuck import find_stuck, report_lines
 from helix_tui.core.supervision.decide.verdict import NextVerdict, decide
 from helix_tui.core.supervision.loop.booking import Booking, TrackerCommit, take_over
 from helix_tui.core.supervision.loop.epic_focus import Curating
@@ -38,9 +37,7 @@ from helix_tui.core.supervision.run_state.run_control import request
 from helix_tui.core.supervision.run_state.status import MAX_LOG_CHARS
 from helix_tui.core.supervision.signals.focus import undecided
 from helix_tui.core.supervision.signals.kept_changes import hold_reasons
-from helix_tui.core.supervision.signals.orphans import find_left
 from helix_tui.core.supervision.signals.questions import Tried, bead_fingerprint
-from helix_tui.core.supervision.signals.stoppage import find_stoppage
 from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.delegate import AgentChoice, unheard
 from helix_tui.core.supervision.stages.results import LoopResult, LoopTurn, read_turn
@@ -515,18 +512,7 @@ class Loop:
         blockers: list[str] = []
         # a tracker that cannot be read must not hide why the run ended
         with contextlib.suppress(Stopped):
-            queue_state = work.look()
-            stuck = find_stuck(
-                queue_state.queue,
-                orphans=find_left(queue_state.runs, queue_state.queue).all,
-                epic=work.state.focused_epic,
-                questions=work.questions.open(),
-                tried=work.tried(queue_state.queue).values(),
-                stoppage=find_stoppage(work.project, queue_state.runs),
-                archive=work.project.archive_file,
-            )
-            work.state.blockers = [each.record() for each in stuck[:50]]
-            blockers = report_lines(stuck[:20])
+            work.state.blockers, blockers = work.blockers(work, work.look())
         state = work.state
         state.stop_reason, state.stop_detail, state.exit_code = stop.reason, stop.detail, stop.code
         state.last_run = state.ended_at = work.now

@@ -18,7 +18,7 @@ from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.ground.writes import append_file
 from helix_tui.core.supervision.decide.check import Checker
 from helix_tui.core.supervision.loop.loop import Loop
-from helix_tui.core.supervision.loop.work import LoopWork, RunOptions, Stop
+from helix_tui.core.supervision.loop.work import BlockerReport, LoopWork, RunOptions, Stop
 from helix_tui.core.supervision.run_state.budget import Account
 from helix_tui.core.supervision.run_state.run_control import Control, request
 from helix_tui.core.supervision.run_state.state import (
@@ -50,6 +50,7 @@ def supervise(
     options: RunOptions,
     *,
     say: Callable[[str], None],
+    blockers: BlockerReport,
     control: Control | None = None,
     confirm: Callable[[str], bool] | None = None,
     summary: bool = False,
@@ -60,6 +61,7 @@ def supervise(
 
     Args:
         say: called with each line for a person.
+        blockers: reports at its end what is stuck.
         control: checked before each step; its ``interrupted`` may be set from a signal handler.
         confirm: asks the person at the terminal (autonomy low); None records the question and stops.
 
@@ -96,6 +98,7 @@ def supervise(
                 control,
                 Checker(curator, questions, delegate, options.agent_choice),
                 Account(project.records_dir, anew=not state.pending),
+                blockers,
                 clock,
             )
             return RunOutcome(Loop(work).run(), state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -88,6 +89,10 @@ class Stopped(Exception):
         self.stop = stop
 
 
+BlockerReport = Callable[["LoopWork", QueueState], tuple[list[dict[str, Any]], list[str]]]
+"""What is stuck at the end of a run, as records and as lines; `statements` words it."""
+
+
 class LoopWork(Struct):
     """The shared state of one run."""
 
@@ -102,6 +107,7 @@ class LoopWork(Struct):
     control: Control
     checker: Checker
     account: Account
+    blockers: BlockerReport
     clock: Callable[[], int] = now_ns
     affected: set[str] = field(default_factory=set)
     """Beads whose outcome this run escalated: it continues without them."""

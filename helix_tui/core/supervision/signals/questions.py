@@ -1,8 +1,7 @@
 """HELIX's questions to a person as data: raised by a run or a stage, shown in *Needs me*, answered anywhere.
 
-`OpenQuestions` keeps them in ``.helix/questions.json``. `causes` says why workers do not get a bead while HELIX waits,
-and what a person can do about it. `answering` and `deciding` write an answer into its bead. `Tried` is a bead that a
-run attempted and left open.
+`OpenQuestions` keeps them in ``.helix/questions.json``. `answering` and `deciding` write an answer into its bead.
+`Tried` is a bead that a run attempted and left open.
 """
 
 from __future__ import annotations
@@ -20,14 +19,11 @@ from msgspec.structs import asdict, replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import (
-    DRIFTED,
     FOCUS_MARK,
     FOCUS_ON,
     HELD,
-    REFUSED,
     TERMINAL,
     Bead,
-    hold_reason,
 )
 from helix_tui.core.ddx.names import WORKER_PREFIX
 from helix_tui.core.ground.errors import HelixError
@@ -53,14 +49,6 @@ REVIEW_FIRST = f"{WAITS}the review of the work before it"
 open.
 """
 
-_UNTIL_DECIDED = {
-    DRIFTED: "its parent or document changed: polish it, or accept that (helix-tui check --acknowledge)",
-    REFUSED: "a review refused its change: land it, drop it or attempt it afresh (helix-tui needs)",
-}
-"""Reason of a hold to what ends it."""
-
-_ESCALATIONS = frozenset({"kind:escalation", "kind:speculative"})
-
 
 class Asked(Protocol):
     """A question to a person that a bead waits for."""
@@ -73,34 +61,6 @@ class Asked(Protocol):
     def text(self) -> str: ...
     @property
     def answered(self) -> bool: ...
-
-
-def causes(bead: Bead, questions: Iterable[Asked] = ()) -> tuple[str, ...]:
-    """Causes that a person can act on, as sentences; empty if the row says it all."""
-    if bead.status in TERMINAL:
-        return ()
-    found = [
-        f"waits for your answer to {question.id}: {question.text}"
-        for question in questions
-        if question.bead_id == bead.id and not question.answered
-    ]
-    if bead.execution_eligible is not False:
-        return tuple(found)
-    # the whole row is decoded only if its bytes contain the mark: this runs for every bead that is not ready
-    held = bead.document().get(UNDECIDED) if f'"{UNDECIDED}"'.encode() in bead.raw else None
-    if isinstance(held, str) and held.startswith("tried"):
-        found.append("tried in this run and skipped until its record changes or the run ends")
-    elif isinstance(held, str) and held.startswith(WAITS):
-        found.append(clean_line(held, 200))
-    elif not found and held is not None:
-        found.append("waits for your decision on its last attempt")
-    if reason := hold_reason(bead):
-        found.append(_UNTIL_DECIDED.get(reason, reason))
-    if bead.focus_epic:
-        found.append(f"held back by the focus on {bead.focus_epic}")
-    if _ESCALATIONS & set(bead.labels):
-        found.append("waits for your decision; no worker picks it")
-    return tuple(found)
 
 
 MAX_FILE = 8 << 20

@@ -16,6 +16,7 @@ import pytest
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import Executable
 from helix_tui.core.ground.project import find_project
+from helix_tui.core.statements.stuck import blockers_of_run
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
 from helix_tui.core.supervision.loop.work import RunOptions
 from helix_tui.core.supervision.run_state.run_control import Control
@@ -121,6 +122,7 @@ class Stage:
             self.delegate(timeout=timeout),
             RunOptions(**options),
             say=self.said.append,
+            blockers=blockers_of_run,
             control=control,
         )
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
+from helix_tui.core.statements.stuck import find_stuck
 from helix_tui.core.supervision.decide.facts import gather_facts
-from helix_tui.core.supervision.decide.stuck import find_stuck
 from helix_tui.core.supervision.decide.verdict import decide
 from helix_tui.core.supervision.run_state.run_control import active_run, request, start_run, stop_run
 from helix_tui.core.supervision.signals.questions import decide_escalation

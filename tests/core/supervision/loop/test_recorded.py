@@ -15,6 +15,7 @@ import pytest
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import find_executable
 from helix_tui.core.ground.project import find_project
+from helix_tui.core.statements.stuck import blockers_of_run
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
 from helix_tui.core.supervision.loop.work import RunOptions
 from helix_tui.core.supervision.stages.delegate import Delegate
@@ -71,7 +72,9 @@ def run_over(path: Path, project: ProjectFactory) -> tuple[Path, RunOutcome]:
     curator = Curator(found, lambda era: find_executable(found, str(ddx), era=era), who="human")
     options = RunOptions(auto_review=False, auto_align=False)
     said: list[str] = []
-    return root, supervise(found, curator, Delegate(found, str(ddx)), options, say=said.append, summary=True)
+    return root, supervise(
+        found, curator, Delegate(found, str(ddx)), options, say=said.append, blockers=blockers_of_run, summary=True
+    )
 
 
 @pytest.mark.parametrize("name", RECORDED)

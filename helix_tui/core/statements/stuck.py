@@ -27,16 +27,19 @@ from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ground.processes.threads import pid_alive
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS, format_age, format_instant, parse_instant
+from helix_tui.core.statements.why import held_by
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.focus import is_empty_epic, is_finished_epic
-from helix_tui.core.supervision.signals.orphans import Orphan, governs_alignment
-from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, causes, still_asked
-from helix_tui.core.supervision.signals.stoppage import Stoppage
+from helix_tui.core.supervision.signals.orphans import Orphan, find_left, governs_alignment
+from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, still_asked
+from helix_tui.core.supervision.signals.stoppage import Stoppage, find_stoppage
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.dialect import Dialect
+    from helix_tui.core.editing.execute.curator import QueueState
     from helix_tui.core.supervision.decide.check import StatusSummary
     from helix_tui.core.supervision.decide.needs import Need
+    from helix_tui.core.supervision.loop.work import LoopWork
     from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
 
 _OF_THE_QUEUE = ("waiting_dependencies", "superseded")
@@ -176,6 +179,20 @@ def mend_words(stuck: Stuck, dialect: Dialect | None) -> str:
     return words.replace("{0}", stuck.bead_id)
 
 
+def blockers_of_run(work: LoopWork, queue_state: QueueState) -> tuple[list[dict[str, Any]], list[str]]:
+    """What is stuck at the end of a run: for its state, and for its log."""
+    stuck = find_stuck(
+        queue_state.queue,
+        orphans=find_left(queue_state.runs, queue_state.queue).all,
+        epic=work.state.focused_epic,
+        questions=work.questions.open(),
+        tried=work.tried(queue_state.queue).values(),
+        stoppage=find_stoppage(work.project, queue_state.runs),
+        archive=work.project.archive_file,
+    )
+    return [each.record() for each in stuck[:50]], report_lines(stuck[:20])
+
+
 def report_lines(stuck: Iterable[Stuck]) -> list[str]:
     """The blocker report as lines; a bead stuck for two reasons counts as one issue."""
     rows = list(stuck)
@@ -190,7 +207,7 @@ def report_lines(stuck: Iterable[Stuck]) -> list[str]:
 
 def _held_for_drift(queue: Queue, bead: Bead) -> bool:
     """Whether HELIX keeps a drifted bead from workers, and nothing else holds it."""
-    return queue.state(bead.id) == "not_eligible" and hold_reason(bead) == DRIFTED and len(causes(bead)) == 1
+    return queue.state(bead.id) == "not_eligible" and hold_reason(bead) == DRIFTED and len(held_by(bead)) == 1
 
 
 def _by_state(queue: Queue, bead: Bead) -> Stuck | None:
@@ -205,7 +222,7 @@ def _by_state(queue: Queue, bead: Bead) -> Stuck | None:
     # waiting would not help: such a dependency never closes
     if any(target not in queue.beads or queue.beads[target].status == "cancelled" for target in deps):
         action = "escalate"
-    why = causes(bead)
+    why = held_by(bead)
     # the state says only that it is not eligible; marks in its row show why, and until when
     if why and state == "not_eligible":
         return Stuck(bead.id, bead.title, reason, "; ".join(why), action)
