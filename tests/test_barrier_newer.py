@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.supervision.decide.notifications import NewsWatch
+from helix_tui.core.statements.notifications import NewsWatch
 from helix_tui.screens.help import Tour, TourCard
 from helix_tui.screens.needs.actions import BesideQueue, QuestionSheet
 from helix_tui.screens.needs.screen import NeedsScreen

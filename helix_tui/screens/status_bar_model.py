@@ -12,7 +12,9 @@ from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.runs.running import beads_at_work
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, midnight
+from helix_tui.core.statements.next import action_now, code_words, in_brief
 from helix_tui.core.supervision.decide.need_kinds import STALE_CLAIMS
+from helix_tui.core.supervision.decide.verdict import NextVerdict
 from helix_tui.core.supervision.signals.questions import beads_in_question
 from helix_tui.widgets import figures
 from helix_tui.widgets.chrome.header import PulseFacts
@@ -56,6 +58,7 @@ def pulse_facts(
     refused = snapshot.shut
     if refused is not None and not refused.matters(counts.ready):
         refused = None
+    verdict = status_summary.verdict if status_summary is not None else NextVerdict("")
     spent, cost, over = _spent(snapshot, status_summary, now, running=running > 0)
     return PulseFacts(
         project=clean_line(snapshot.project.name, 60),
@@ -71,8 +74,8 @@ def pulse_facts(
         spent=spent,
         cost=cost,
         over=over,
-        action=_action(status_summary, counts) if refused is None else "GUIDANCE",
-        because=_because(status_summary, counts) if refused is None else _in_words(refused.gate.code),
+        action=action_now(verdict, counts) if refused is None else "GUIDANCE",
+        because=in_brief(verdict, counts) if refused is None else code_words(refused.gate.code),
         loop=_loop(status_summary) if status_summary is not None else "",
         focus=_focus(snapshot.queue),
         simulation=snapshot.simulation,
@@ -94,45 +97,6 @@ def counts_of(queue: Queue, status_summary: StatusSummary | None) -> QueueCounts
     """The counts that line 1 and the screens print."""
     asked = beads_in_question(status_summary.questions) if status_summary is not None else {}
     return count_queue(queue, asked)
-
-
-def _action(status_summary: StatusSummary | None, counts: QueueCounts) -> str:
-    action = status_summary.verdict.next_action if status_summary is not None else ""
-    if not action or (
-        action == "STOP" and counts.ready
-    ):  # the look is older than the snapshot: do not show STOP while work is ready
-        return "BUILD" if counts.ready else ""
-    return action
-
-
-def _because(status_summary: StatusSummary | None, counts: QueueCounts) -> str:
-    """The reason of NEXT_ACTION in a few words; the whole of it is behind a key.
-
-    The number of ready beads is in the middle of the line: here only how many of them workers may pick.
-    """
-    if _action(status_summary, counts) == "BUILD":
-        notes = status_summary.verdict.notes if status_summary is not None else ()
-        drift = sum(note.code == "drift" for note in notes)
-        return ", ".join(filter(None, (counts.split, f"{drift:,} drifted" if drift else "")))
-    reasons = status_summary.verdict.reasons if status_summary is not None else ()
-    return _in_words(reasons[0].code) if reasons else ""
-
-
-_REASONS = {
-    "not_looked": "documents not checked",
-    "dangling_dependency": "a dependency is missing",
-    "cancelled_dependency": "a dependency is cancelled",
-    "vague_acceptance": "acceptance too vague",
-    "only_epics": "only epics are open",
-    "dead_claim": "stale claims",
-    "orphan": "stale claims",
-    "tried": "attempted, still open",
-}
-"""The words for reasons of NEXT_ACTION whose code is not clear by itself."""
-
-
-def _in_words(code: str) -> str:
-    return _REASONS.get(code) or clean_line(code.replace("_", " "), 40)
 
 
 def _loop(status_summary: StatusSummary) -> str:

@@ -17,10 +17,8 @@ from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.editing.execute.gate import WriteGate, find_executable
 from helix_tui.core.ground import log as logs
 from helix_tui.core.snapshot.snapshot import Snapshot
-from helix_tui.core.supervision.decide.check import StatusSummary
-from helix_tui.core.supervision.decide.monitor import BackgroundMonitor, Concerns, needs_now
-from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.core.supervision.decide.notifications import (
+from helix_tui.core.statements.counts import need_you
+from helix_tui.core.statements.notifications import (
     NewsWatch,
     Notification,
     claimed,
@@ -29,6 +27,9 @@ from helix_tui.core.supervision.decide.notifications import (
     sequences,
     terminal_ways,
 )
+from helix_tui.core.supervision.decide.check import StatusSummary
+from helix_tui.core.supervision.decide.monitor import BackgroundMonitor, Concerns, needs_now
+from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.screens.base import ThreadHost
 from helix_tui.settings import Settings, load_settings
 
@@ -136,7 +137,7 @@ class Notifier:
         # the screen shows at once that a run has ended; quiet hours apply to notifications elsewhere
         for note in found:
             if note.event == "run_ended":
-                more = f" · {note.waiting:,} need{'s' * (note.waiting == 1)} you: !" if note.waiting else ""
+                more = f" · {need_you(note.waiting)}: !" if note.waiting else ""
                 self._host.say(f"{note.title[:1].upper()}{note.title[1:]}: {note.body}{more}")
         notes: list[Notification] = []
         # what has gone is forgotten in quiet hours too: that makes no notification

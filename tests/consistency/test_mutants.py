@@ -24,11 +24,12 @@ from helix_tui.core.ddx.attempts.from_events import BeadEvents
 from helix_tui.core.ground.time import NS, format_day
 from helix_tui.core.insights import cells
 from helix_tui.core.insights.cells import Cell
+from helix_tui.core.statements import ending, notifications
 from helix_tui.core.statements import stuck as blocked
-from helix_tui.core.statements.stuck import SinceLanding
+from helix_tui.core.statements.ending import SinceLanding
 from helix_tui.core.supervision.agents import learning
 from helix_tui.core.supervision.decide import check as status_summary
-from helix_tui.core.supervision.decide import facts, needs, notifications
+from helix_tui.core.supervision.decide import facts, needs
 from helix_tui.core.supervision.decide import verdict as check_verdict
 from helix_tui.core.supervision.decide.need_kinds import KINDS
 from helix_tui.core.supervision.run_state import status as run_status
@@ -364,7 +365,7 @@ def _a_notification_says_how_many_are_new(patch: Patch) -> None:
 
 @mutant
 def _the_end_of_a_run_takes_every_end_for_a_landing(patch: Patch) -> None:
-    patch.setattr(notifications, "count_outcomes", lambda attempts: {"landed": len(attempts)})
+    patch.setattr(ending, "count_outcomes", lambda attempts: {"landed": len(attempts)})
 
 
 @mutant

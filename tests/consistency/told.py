@@ -18,7 +18,7 @@ from helix_tui.core.ddx.attempts.evidence import compare
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.evidence.session import AskSession
 from helix_tui.core.ground.time import format_day, parse_instant
-from helix_tui.core.supervision.decide.notifications import SILENT, NewsWatch
+from helix_tui.core.statements.notifications import SILENT, NewsWatch
 from helix_tui.widgets.figures import LOOKS
 from helix_tui.widgets.rows.attempt_table import day_name
 from helix_tui.widgets.text.attempt_evidence import ComparisonFacts, _beside

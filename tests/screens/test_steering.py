@@ -391,7 +391,7 @@ async def test_the_loops_own_log_is_followed_on_the_loop_screen(console: MakeCon
         await settled(pilot)
         app.screen.tick()  # type: ignore[attr-defined]
         await settled(pilot)
-        assert app.sees("stopped: max_cycles")
+        assert app.sees("stopped: it completed as many cycles as requested")
         assert not app.sees("x-2 → COMPLETE")
 
 

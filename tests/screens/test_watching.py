@@ -22,8 +22,8 @@ from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import GateBusy, WriteGate, find_executable
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.statements.notifications import claimed
 from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.core.supervision.decide.notifications import claimed
 from helix_tui.core.supervision.signals.focus import plan_focus
 from helix_tui.core.supervision.signals.questions import OpenQuestions, Tried, bead_fingerprint
 from helix_tui.screens.editing.preview import PreviewSheet

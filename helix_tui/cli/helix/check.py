@@ -23,6 +23,7 @@ from helix_tui.core.editing.eligibility_hold import held_back, plan_holds
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.statements.counts import queue_line
+from helix_tui.core.statements.next import ROLES, WHO, captions
 from helix_tui.core.supervision.decide.check import Asking, Checker, CheckFailed
 from helix_tui.core.supervision.decide.facts import Facts
 from helix_tui.core.supervision.decide.verdict import NextVerdict
@@ -33,8 +34,6 @@ from helix_tui.core.supervision.stages.stage_run import command_of
 from helix_tui.core.supervision.stages.table import STAGES
 
 _ALONE = "`helix-tui check --no-model` shows what the facts alone say."
-
-_ROLES = {"BUILD": "success", "WAIT": "waiting", "GUIDANCE": "attention", "BACKFILL": "waiting", "STOP": "muted"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -172,12 +171,12 @@ def document(facts: Facts, verdict: NextVerdict) -> dict[str, Any]:
 
 
 def _print(call: Call, facts: Facts, verdict: NextVerdict) -> None:
-    code = call.paint(verdict.next_action, _ROLES.get(verdict.next_action, "bold"))
+    code = call.paint(verdict.next_action, ROLES.get(verdict.next_action, "bold"))
     call.print(f"NEXT_ACTION: {code}")
     if call.options.quiet:
         return
     about = "everything" if verdict.scope is EVERYTHING else clean_line(verdict.scope, 120)
-    call.print(f"decided by {_WHO[verdict.decided_by]}, about {about}")
+    call.print(f"{WHO[verdict.decided_by]}; about {about}")
     for reason in verdict.reasons:
         call.print(f"  because {clean_line(with_titles(reason.detail, facts.queue.beads, most=5), 600)}")
     for reason in verdict.notes:
@@ -185,19 +184,8 @@ def _print(call: Call, facts: Facts, verdict: NextVerdict) -> None:
             call.paint(f"  also    {clean_line(with_titles(reason.detail, facts.queue.beads, most=5), 600)}", "muted")
         )
     call.print(f"queue: {queue_line(facts.counts)}")
-    if verdict.recommended_command:
-        call.print(f"run: {verdict.recommended_command}")
-    if verdict.next_eligible:
-        call.print(f"next eligible: {verdict.next_eligible}")
-    if verdict.would_change_if:
-        call.print(f"would change if {clean_line(verdict.would_change_if, 400)}")
+    for name, words in captions(verdict):
+        call.print(f"{name}: {words}")
     if verdict.text:
         call.print()
         call.print(clean_block(verdict.text, 20_000))
-
-
-_WHO = {
-    "facts": "the facts alone",
-    "prompt": "an agent that looked at the documents",
-    "none": "nobody: the facts do not decide, and no agent was asked",
-}

@@ -29,7 +29,6 @@ from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, read_tracker
 from helix_tui.core.ddx.attempts.attempt import Attempt, count_headings, count_outcomes
-from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import embedded_tracker
@@ -45,6 +44,7 @@ from helix_tui.core.memory.memory_store import MemoryStore, open_memory
 from helix_tui.core.memory.records import Injection
 from helix_tui.core.memory.store.database import database_path
 from helix_tui.core.memory.store.indexing import mentioned
+from helix_tui.core.statements.ending import outcome_words
 from helix_tui.core.supervision.agents.learning import Learner
 from helix_tui.core.supervision.run_state.run_control import stop_run
 
@@ -260,8 +260,7 @@ def summarise(
         title = clean_line(bead.title if bead else attempt.bead_id, 200)
         word = call.paint(fit(attempt.word, 11), evidence.ROLES.get(outcome, "muted"))
         call.print(f"  {word}  {fit(clean_line(attempt.status) or 'no result', 18)}  {fit(title, 60).rstrip()}")
-    ended = count_outcomes(attempts).items()
-    said = " · ".join(f"{number} {OUTCOME_WORDS[outcome]}" for outcome, number in ended)
+    said = outcome_words(count_outcomes(attempts))
     call.print(f"{counted(len(attempts), 'attempt')} in {seconds:.1f} s: {said or 'nothing was ready'}")
     credited, blamed = len(memories["credited"]), len(memories["blamed"])
     call.print(

@@ -31,11 +31,10 @@ from helix_tui.core.ddx.attempts.attempt import (
 )
 from helix_tui.core.ddx.attempts.book import NamelessEnd
 from helix_tui.core.ddx.attempts.evidence import interpret
-from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ground.text import clean_line, counted, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
-from helix_tui.core.statements.stuck import SinceLanding, since_landing
+from helix_tui.core.statements.ending import SinceLanding, outcome_words, since_landing
 from helix_tui.core.supervision.run_state.budget import with_given
 
 MAX_LINES = 60
@@ -199,5 +198,4 @@ def _cells(call: Call, attempt: Attempt) -> list[str]:
 
 
 def _sums(attempts: list[Attempt], sums: Sums) -> str:
-    said = ", ".join(f"{number:,} {OUTCOME_WORDS[outcome]}" for outcome, number in count_outcomes(attempts).items())
-    return f"{counted(len(attempts), 'attempt')}: {said} · {format_whole(sums)}"
+    return f"{counted(len(attempts), 'attempt')}: {outcome_words(count_outcomes(attempts))} · {format_whole(sums)}"

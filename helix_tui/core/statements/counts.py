@@ -36,3 +36,8 @@ def _of_state(state: State, number: int) -> str:
     word = STATES[state].sign.word
     # the other states are adjectives: "3 cancelled", "2 superseded"
     return counted(number, word, "" if state == "epic_container" else word)
+
+
+def need_you(number: int) -> str:
+    """``3 need you``: how many things wait for a person."""
+    return f"{number:,} need{'s' * (number == 1)} you" if number else "nothing needs you"

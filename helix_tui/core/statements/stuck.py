@@ -1,16 +1,8 @@
-"""Find what is stuck and why: a view of ddx's own facts, not stored.
-
-`find_stuck` names each bead that does not move. `since_landing` and `explain_landings` explain why nothing has landed
-since the last landing: later attempts and their ends, what is running, what waits.
-"""
+"""Find what is stuck and why: each bead that does not move; a view of ddx's own facts, not stored."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import takewhile
-from operator import attrgetter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +14,9 @@ from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import DRIFTED, TERMINAL, Bead, hold_reason
 from helix_tui.core.beads.states import STATES, states_where
 from helix_tui.core.beads.tracker import Archived, find_archived
-from helix_tui.core.ddx.attempts.attempt import Attempt, Sums, count_outcomes, format_sum, sum_calls
-from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ground.processes.threads import pid_alive
-from helix_tui.core.ground.text import clean_line, counted
-from helix_tui.core.ground.time import NS, format_age, format_instant, parse_instant
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NS, format_instant, parse_instant
 from helix_tui.core.statements.why import held_by
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.focus import is_empty_epic, is_finished_epic
@@ -37,8 +27,6 @@ from helix_tui.core.supervision.signals.stoppage import Stoppage, find_stoppage
 if TYPE_CHECKING:
     from helix_tui.core.ddx.dialect import Dialect
     from helix_tui.core.editing.execute.curator import QueueState
-    from helix_tui.core.supervision.decide.check import StatusSummary
-    from helix_tui.core.supervision.decide.needs import Need
     from helix_tui.core.supervision.loop.work import LoopWork
     from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
 
@@ -308,111 +296,3 @@ def _standing_epics(queue: Queue, focused: str) -> Iterator[Stuck]:
             yield Stuck(bead.id, bead.title, "epic-stalled", f"{why} can be picked", "escalate", tuple(left))
         elif is_empty_epic(queue, bead):
             yield Stuck(bead.id, bead.title, "epic-empty", "nothing is left under it, and nothing was closed", "polish")
-
-
-class SinceLanding(Struct, frozen=True, dict=True):
-    """The last attempt that landed, and those that ended after it."""
-
-    landed: Attempt | None = None
-    """None if nothing has landed yet."""
-    attempts: tuple[Attempt, ...] = ()
-    """Later attempts, newest first; all if nothing has landed."""
-
-    @property
-    def at(self) -> int | None:
-        """When it landed, in ns."""
-        return self.landed.landed_at if self.landed is not None else None
-
-    @cached_property
-    def sums(self) -> Sums:
-        """The cost of the later attempts."""
-        return sum_calls(spent for attempt in self.attempts for spent in attempt.spent)
-
-    def describe_landed(self, title: str, now: int) -> str:
-        """The last landing: how long ago, and its bead."""
-        if self.landed is None or self.at is None:
-            return "nothing yet"
-        what = f"“{clean_line(title, 120)}”" if title else clean_line(self.landed.bead_id, 60)
-        return f"{format_age((now - self.at) / NS)} ago: {what}"
-
-    def describe_attempts(self) -> str:
-        """How the later attempts ended, in the verdict's words, and the most frequent ending."""
-        if not self.attempts:
-            return "no attempt"
-        counts = count_outcomes(self.attempts).items()
-        ends = ", ".join(f"{count:,} {OUTCOME_WORDS[outcome]}" for outcome, count in counts)
-        number = counted(len(self.attempts), "attempt")
-        return f"{number}, {format_sum(self.sums)}: {ends}{self._most_often()}"
-
-    def _most_often(self) -> str:
-        """The most frequent ending, with its newest reason."""
-        endings = Counter(attempt.status for attempt in self.attempts if attempt.status)
-        status, count = next(iter(endings.most_common(1)), ("", 0))
-        if not status:
-            return ""
-        newest = next(attempt for attempt in self.attempts if attempt.status == status)
-        reason = clean_line(newest.detail or newest.verdict.why, 200)
-        if len(self.attempts) == 1:
-            return f"; {reason}"
-        word = clean_line(status, 60)
-        return (
-            f"; last {word}: {reason}" if count == 1 else f"; most often {word} ({count:,}×), the last time: {reason}"
-        )
-
-    def record(self) -> dict[str, Any]:
-        """As JSON."""
-        return {
-            "landed_at": None if self.at is None else format_instant(self.at),
-            "landed_attempt": self.landed.attempt_id if self.landed is not None else None,
-            "attempts": len(self.attempts),
-            "outcomes": count_outcomes(self.attempts),
-            "statuses": dict(Counter(attempt.status or "no status" for attempt in self.attempts).most_common()),
-            "spent": self.sums.record(),
-        }
-
-
-def since_landing(newest_first: Iterable[Attempt]) -> SinceLanding:
-    """What came after the last landing; an attempt may end before another one and land after it."""
-    ended = [each for each in newest_first if each.verdict.outcome != "unfinished"]
-    last = max((each for each in ended if each.landed), key=attrgetter("landed_at"), default=None)
-    if last is None:
-        return SinceLanding(None, tuple(ended))
-    later = takewhile(lambda each: each.counted_at > last.landed_at, ended)
-    return SinceLanding(last, tuple(each for each in later if each is not last))
-
-
-def explain_landings(
-    found: SinceLanding, *, title: str, summary: StatusSummary, running: int, needs: Sequence[Need], now: int
-) -> Iterator[tuple[str, str]]:
-    """The whole answer as captions with lines: the last landing, the attempts since, what is running or why nothing is,
-    what waits for a person.
-
-    Args:
-        title: title of the bead that landed last.
-        running: live workers.
-        needs: everything that waits for a person.
-    """
-    yield "landed", found.describe_landed(title, now)
-    yield "since", found.describe_attempts()
-    yield "runs", " · ".join(_running(summary, running))
-    yield "waits", _waiting_left(needs, {attempt.attempt_id for attempt in found.attempts})
-
-
-def _running(summary: StatusSummary, running: int) -> Iterator[str]:
-    """What is running; if nothing, how the loop and the last worker ended."""
-    if running:
-        yield counted(running, "worker")
-        return
-    yield "nothing"
-    if summary.run.condition != "never":
-        yield f"loop {summary.run.explanation}"
-    if summary.stoppage is not None:
-        yield summary.stoppage.words
-
-
-def _waiting_left(needs: Sequence[Need], left: Collection[str]) -> str:
-    if not needs:
-        return "nothing waits for you"
-    own = sum(need.attempt_id in left for need in needs)
-    said = f"{counted(len(needs), 'thing')} need{'s' * (len(needs) == 1)} you"
-    return said + (f", {own:,} of them left by these attempts" if own else "")

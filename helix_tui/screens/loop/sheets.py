@@ -27,7 +27,8 @@ from helix_tui.core.ground.project import machine_name
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import with_relative_times
 from helix_tui.core.insights.forecast import Estimate, estimate
-from helix_tui.core.statements.stuck import SinceLanding, explain_landings, since_landing
+from helix_tui.core.statements.ending import SinceLanding, explain_landings, since_landing
+from helix_tui.core.statements.next import ROLES, WHO, captions
 from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.decide.verdict import VerdictReason
 from helix_tui.core.supervision.run_state.budget import BudgetSpan, BudgetUse, Limits, first_reached, parse_limits
@@ -52,15 +53,6 @@ if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.book import AttemptBook
     from helix_tui.core.snapshot.snapshot import Change, Snapshot
     from helix_tui.screens.base import Console
-
-INKS = {"BUILD": "success bold", "WAIT": "waiting bold", "GUIDANCE": "attention bold", "STOP": "muted bold"}
-"""Colour of a NEXT_ACTION; planning ones have none."""
-
-WHO = {
-    "facts": "Decided from the queue, no model asked",
-    "prompt": "Decided by an agent that checked the documents",
-    "none": "Undecided: nothing is ready, and no agent has checked the documents",
-}
 
 NEVER = "No HELIX loop has run here yet"
 
@@ -105,20 +97,15 @@ class NextSheet(Sheet):
             return
         page.line(
             [
-                (verdict.next_action, INKS.get(verdict.next_action, "text bold")),
+                (verdict.next_action, f"{ROLES.get(verdict.next_action, 'text')} bold"),
                 (f"  {WHO[verdict.decided_by]}", "muted"),
             ],
             key="verdict",
         )
         self._reasons(page, verdict.reasons, "text")
-        if verdict.recommended_command:
-            page.paragraph([("run     ", "muted"), (clean_line(verdict.recommended_command, 300), "running")], 8)
-        if verdict.would_change_if:
-            condition = with_relative_times(clean_line(verdict.would_change_if, 400), self.console.now())
-            page.paragraph([("until   ", "muted"), (condition, "text")], 8)
-        if verdict.next_eligible:
-            said = with_relative_times(clean_line(verdict.next_eligible, 40), self.console.now())
-            page.line([("next    ", "muted"), (said, "text")])
+        for name, words in captions(verdict):
+            said = with_relative_times(words, self.console.now())
+            page.paragraph([(f"{name:<8}", "muted"), (said, "running" if name == "run" else "text")], 8)
         self._since_landing(page)
         if verdict.notes:
             page.caption("also")

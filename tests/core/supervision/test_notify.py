@@ -16,8 +16,7 @@ from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.time import NS, parse_now
-from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.core.supervision.decide.notifications import (
+from helix_tui.core.statements.notifications import (
     NewsWatch,
     Notification,
     claimed,
@@ -26,6 +25,7 @@ from helix_tui.core.supervision.decide.notifications import (
     sequences,
     terminal_ways,
 )
+from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.settings import load_settings, parse_quiet
 from tests.programs import parse_rows
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.runs.workers import WorkerEnding
 from helix_tui.core.ground.time import NS, parse_now
-from helix_tui.core.statements.stuck import explain_landings, since_landing
+from helix_tui.core.statements.ending import explain_landings, since_landing
 from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.signals.stoppage import Stoppage
@@ -34,7 +34,7 @@ def test_the_last_landing_is_the_one_that_landed_last() -> None:
     assert found.attempts == (FAILED, FAILED_BEFORE, NO_CHANGE)
     assert found.describe_landed("Sort sailings", NOW) == "2h ago: “Sort sailings”"
     assert found.describe_attempts() == (
-        "3 attempts, ≥$1.00: 1 no change, 2 failed; most often execution_failed (2×), the last time: index.lock exists"
+        "3 attempts (≥$1.00): 1 no change, 2 failed; most often execution_failed (2×), the last time: index.lock exists"
     )
     assert found.record()["statuses"] == {"execution_failed": 2, "no_changes": 1}
 
@@ -54,7 +54,7 @@ def test_what_still_runs_has_not_ended_and_a_landing_is_not_its_own_aftermath() 
     none = since_landing([FAILED])
     assert none.landed is None
     assert none.describe_landed("", NOW) == "nothing yet"
-    assert none.describe_attempts() == "1 attempt, n/a: 1 failed; index.lock exists"
+    assert none.describe_attempts() == "1 attempt (cost unknown): 1 failed; index.lock exists"
     assert since_landing([]).describe_attempts() == "no attempt"
 
 
@@ -65,6 +65,6 @@ def test_the_answer_names_how_the_worker_ended_and_what_waits() -> None:
     found = since_landing([FAILED, SHORT])
     told = dict(explain_landings(found, title="T", summary=summary, running=0, needs=needs, now=NOW))
     assert told["runs"].startswith("nothing · the last worker stopped (routing unavailable): no model answers")
-    assert told["waits"] == "2 things need you, 1 of them left by these attempts"
+    assert told["waits"] == "2 need you, 1 from these attempts"
     told = dict(explain_landings(found, title="T", summary=summary, running=2, needs=[], now=NOW))
-    assert (told["runs"], told["waits"]) == ("2 workers", "nothing waits for you")
+    assert (told["runs"], told["waits"]) == ("2 workers", "nothing needs you")

@@ -221,7 +221,7 @@ def _ready(facts: Facts) -> NextVerdict | None:
         workers = facts.counts.for_workers
         names = f"{'; ' if facts.counts.asked else ': '}{named(workers)}"
         reason = VerdictReason("ready", f"{facts.counts}{names}", workers[:20])
-        return NextVerdict("BUILD", (reason,), would_change_if="the ready work is done, claimed or held back")
+        return NextVerdict("BUILD", (reason,), would_change_if="no ready bead is left")
     if set(work) <= set(facts.ungoverned):
         reason = VerdictReason(
             "missing_authority",
@@ -229,7 +229,7 @@ def _ready(facts: Facts) -> NextVerdict | None:
             facts.ungoverned,
         )
         return NextVerdict("DESIGN", (reason,), would_change_if="the documents that the beads name exist")
-    reason = VerdictReason("vague_acceptance", f"no machine can check what is ready: {named(work)}", tuple(work[:20]))
+    reason = VerdictReason("vague_acceptance", f"the acceptance of what is ready cannot be checked automatically: {named(work)}", tuple(work[:20]))
     return NextVerdict("POLISH", (reason,), would_change_if="their acceptance names a command or something to look at")
 
 
@@ -376,7 +376,7 @@ def _notes(facts: Facts) -> Iterable[VerdictReason]:
         yield VerdictReason(_code(facts, gone[0]), f"{called(bead_id)} waits on {reasons}", (bead_id, *gone))
     yield from _cycles(facts)
     for code, ids, what in (
-        ("vague_acceptance", facts.vague, "acceptance that no machine can check"),
+        ("vague_acceptance", facts.vague, "acceptance cannot be checked automatically"),
         ("missing_acceptance", facts.unaccepted, "no acceptance"),
         ("missing_authority", facts.ungoverned, "a document that does not exist"),
         ("superseded_open", facts.superseded, "superseded but still open"),

@@ -159,9 +159,8 @@ def _died(state: RunState) -> str:
 
 
 def _stopped(state: RunState) -> str:
-    meaning = REASONS.get(state.stop_reason, "")
-    words = f"stopped: {state.stop_reason or 'unknown'}" + (f" — {meaning}" if meaning else "")
-    return words + (f" ({clean_words(state.stop_detail, 300)})" if state.stop_detail else "")
+    why = REASONS.get(state.stop_reason, state.stop_reason or "it is not recorded why")
+    return f"the last run stopped: {why}" + (f" ({clean_words(state.stop_detail, 300)})" if state.stop_detail else "")
 
 
 def _running(queue: Queue, runs: Iterable[Run]) -> dict[str, Any] | None:

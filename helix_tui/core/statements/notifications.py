@@ -19,15 +19,15 @@ import msgspec
 from msgspec import Struct, field
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.attempts.attempt import count_outcomes
 from helix_tui.core.ddx.attempts.book import AttemptBook
-from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.runs.running import Run, beads_at_work
 from helix_tui.core.ground.process import run as run_program
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.ground.writes import open_own, remove
+from helix_tui.core.statements.counts import need_you
+from helix_tui.core.statements.ending import run_ended
 from helix_tui.core.supervision.decide.need_kinds import KINDS
 from helix_tui.core.supervision.decide.need_view import one_of
 from helix_tui.core.supervision.decide.needs import Need
@@ -118,7 +118,6 @@ class NewsWatch(Struct):
 
 def _of_needs(fresh: tuple[Need, ...], waiting: int, beads: Mapping[str, Bead]) -> Notification:
     counted = Counter(KINDS[need.kind].group for need in fresh)
-    title = f"{waiting:,} need{'s' * (waiting == 1)} you"
     body = clean_line(fresh[0].reason, 160)
     if len(fresh) > 1:
         body = "new: " + ", ".join(
@@ -129,13 +128,11 @@ def _of_needs(fresh: tuple[Need, ...], waiting: int, beads: Mapping[str, Bead]) 
         about = f"“{clean_line(bead.title, 60)}”: " if bead is not None and bead.title else ""
         kind = one_of(KINDS[fresh[0].kind].group)
         body = f"{kind}: {about}{body.removeprefix(f'{kind}; ').removeprefix(f'{kind}: ')}"
-    return Notification("needs", title, body, tuple(need.key for need in fresh), fresh, waiting)
+    return Notification("needs", need_you(waiting), body, tuple(need.key for need in fresh), fresh, waiting)
 
 
 def _of_run(attempts: AttemptBook, since: int, waiting: int) -> Notification:
-    ended = [each for each in attempts.newest(500) if each.finished and (each.finished_at or 0) >= since]
-    body = ", ".join(f"{count:,} {OUTCOME_WORDS[outcome]}" for outcome, count in count_outcomes(ended).items())
-    body = body or "no attempt ended in it"
+    body, ended = run_ended(attempts.newest(500), since)
     last = ended[0].attempt_id if ended else format_instant(since)
     return Notification("run_ended", "the run has ended", body, (f"run:{last}",), waiting=waiting)
 
