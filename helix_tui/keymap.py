@@ -63,7 +63,7 @@ KEYS: tuple[Key, ...] = (
         "dependent",
         "dependent",
         "queue",
-        "To a bead that this one blocks, or back (in the detail: next section).",
+        "To a bead that this one blocks, or back; in the detail the next section.",
     ),
     Key(
         "move.needed",
@@ -79,7 +79,7 @@ KEYS: tuple[Key, ...] = (
         "turn_part(1)",
         "next part",
         "loop,journal,ask,memory,needs",
-        "Next attempt (in a pane or a list of groups: next section).",
+        "Next attempt; elsewhere the next section.",
     ),
     Key(
         "move.part-before",

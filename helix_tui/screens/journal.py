@@ -20,10 +20,10 @@ from helix_tui.core.editing.journal import JournalEntry, JournalHistory
 from helix_tui.core.editing.undo import EntryChecker, EntryStatus
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_age, format_instant
+from helix_tui.core.supervision.requests import ChangeRequest, RestoreRequest, UndoRequest
 from helix_tui.keymap import bindings
 from helix_tui.screens.background import JobHost
 from helix_tui.screens.editing.preview import PreviewSheet
-from helix_tui.screens.editing.requests import ChangeRequest, RestoreRequest, UndoRequest
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.panes import ReadingScreen
 from helix_tui.widgets import figures

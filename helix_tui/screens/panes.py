@@ -353,7 +353,7 @@ class ColumnSheet(Sheet):
         """A line per column: whether it is shown, its name, its meaning."""
         said = "If there is not room for all, the first ones stay: + moves one up."
         if self._chosen is None:
-            said = "The width chooses the columns until you mark one with space."
+            said = "Columns adapt to the width. Space picks your own."
         page.paragraph([(said, "muted")])
         shown = self._wanted()
         for name in [*shown, *(name for name in self._columns if name not in shown)]:

@@ -115,7 +115,7 @@ def test_work_that_landed_while_its_bead_stayed_open_is_said_in_the_words_of_att
         row = {"bead_id": f"demo-{name}", "attempt_id": folder.name, "status": status, "landed": status == "success"}
         times = {"started_at": "2026-08-21T20:01:00Z", "finished_at": "2026-08-21T20:02:00Z"}
         (folder / "result.json").write_text(json.dumps(row | times))
-    said = "it landed, but its bead is open: look at the result, then `helix-tui close demo-a1`"
+    said = "it landed, but its bead is still open: look at the result, then `helix-tui close demo-a1`"
     shown = cli("why", "a1", "-C", root, "--now", NOW).out
     assert "state     ready" in shown
     assert f"ago: {said}" in shown

@@ -452,7 +452,7 @@ def _forecast(overlay: Scene) -> Iterator[Statement]:
 
 
 _SAYS_READY = re.compile(r"(?<![\w-])([\d,]+) ready\b")
-_SAYS_WORKERS = re.compile(r"([\d,]+) for workers\b")
+_SAYS_WORKERS = re.compile(r"([\d,]+) can run\b")
 
 
 def _in_words(lines: Iterable[str]) -> Iterator[Statement]:

@@ -30,13 +30,13 @@ from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.memory_store import open_memory
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.memory.store.database import database_path
+from helix_tui.core.supervision.decide.need_changes import LandRequest, OpenRequest, kept_change
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.signals.questions import OpenQuestions, read_questions
 from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.core.supervision.stages.landing import Landing
 from helix_tui.screens.editing.choices import ChoiceSheet
 from helix_tui.screens.loop.screen import LoopScreen
-from helix_tui.screens.needs.actions import LandRequest, OpenRequest, kept_change
 from helix_tui.screens.needs.screen import NeedsScreen
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.journal_host import at_rest

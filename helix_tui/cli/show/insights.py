@@ -355,7 +355,7 @@ def _burn_lines(spent: Burn) -> list[str]:
     if spent.left is not None and spent.open_beads:
         each = format_usd(spent.recent.cost_per_landed)
         open_ = counted(spent.open_beads, "open one", "open ones")
-        lines.append(f"{each} per landed bead: the {open_} would cost {format_usd(spent.left)}")
+        lines.append(f"{each} per landed bead; estimate for the {open_}: {format_usd(spent.left)}")
     return lines
 
 

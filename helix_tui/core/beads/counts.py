@@ -71,8 +71,8 @@ class QueueCounts(Struct, frozen=True):
 
     @property
     def split(self) -> str:
-        """``6 for workers``; empty if all ready beads are."""
-        return f"{len(self.for_workers):,} for workers" if self.asked else ""
+        """``6 can run``; empty if all ready beads can."""
+        return f"{len(self.for_workers):,} can run" if self.asked else ""
 
     @property
     def put_away(self) -> str:
@@ -101,7 +101,7 @@ class QueueCounts(Struct, frozen=True):
         }
 
     def __str__(self) -> str:
-        """``8 ready, 6 for workers: q-1 and q-2 wait for you``."""
+        """``8 ready, 6 can run: q-1 and q-2 wait for you``."""
         said = f"{len(self.ready):,} ready"
         return f"{said}, {self.split}: {self.left_out}" if self.asked else said
 

@@ -99,7 +99,7 @@ HEARTBEAT_TTL = 90 * NS
 """Age at which a claim without a lease counts as stale, in both eras."""
 
 
-NOT_ELIGIBLE = "execution-eligible is false"
+NOT_ELIGIBLE = "workers may not pick it"
 """The reason shown for a bead that is kept from workers without one."""
 
 

@@ -364,17 +364,17 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
         last_event = None
     seen = latest(last_event, max(began, default=None))
     if seen is None:
-        return "dead", "no file records when it was last seen"
+        return "dead", "no record of a heartbeat"
     if not known and not living and now - seen > HELD:
         return "dead", f"no heartbeat for {format_age((now - seen) / NS)}"
     # May writes no event while an agent works: with a heartbeat or a process, a run without events is not silent
     vouched = bool(known or living)
     if now - seen > stall and not (vouched and last_event is None):
-        beat = "its heartbeat is fresh, but it" if known else "it"
-        return "silent", f"{beat} has done nothing for {format_age((now - seen) / NS)}"
+        beat = "heartbeat just now, but " if known else ""
+        return "silent", f"{beat}nothing done for {format_age((now - seen) / NS)}"
     if last_event is None:  # some releases write none while an agent works
-        what = f"process {living[0]} runs" if living else "its heartbeat is fresh"
-        return "alive", f"{what}; started {format_age((now - seen) / NS)} ago, no event of it so far"
+        what = f"process {living[0]} runs" if living else "heartbeat just now"
+        return "alive", f"{what}, no event yet; started {format_age((now - seen) / NS)} ago"
     if living:
         return "alive", f"worker alive (pid {living[0]}), last event {format_age((now - seen) / NS)} ago"
     return "alive", f"last event {format_age((now - seen) / NS)} ago" + (f" on {machine}" if machine else "")

@@ -207,7 +207,7 @@ def _leave_status(
     if released or any(name.startswith("claimed-") for name in gone):
         add_unclaim(writing, bead_id)
     if writing.dialect.leases and status == "in_progress" and have != "in_progress":
-        findings.traces.append(f"the lease of {called(bead_id)} is not written again: nobody holds it")
+        findings.traces.append(f"the lease of {called(bead_id)} is not restored: the claim comes back without one")
 
 
 def _settable(writing: PlanBuilder, bead_id: str, wanted: Fields, findings: _Findings) -> dict[str, Any]:

@@ -157,7 +157,7 @@ class Consequences(Struct, frozen=True):
         if not self.others_keep_order:
             return f"{named} change their order too"
         if self.newly_ready or self.newly_blocked:
-            return f"{named} keep their order, except those that become ready or no longer are"
+            return f"{named} keep their order"
         return f"{named} keep their order"
 
 

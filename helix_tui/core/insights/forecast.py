@@ -344,10 +344,10 @@ class Forecast(Struct, frozen=True):
             return "nothing left to do"
         if self.middle_s is None:
             done = f"{self.done} done" if self.done else "nothing was done"
-            return f"no forecast for {self.left:,} left to do: {done} in the last {format_age(self.over_s)}"
+            return f"no forecast for {self.left:,} left: {done} in the last {format_age(self.over_s)}"
         end = f"over {format_age(self.high_s)}" if self.far else format_age(self.high_s)
-        span = f"{format_age(self.low_s)} to {end}, {SHARE:.0%}"
-        said = f"{self.left:,} left to do: done in {format_age(self.middle_s)} ({span})"
+        span = f"{format_age(self.low_s)} – {end}, {SHARE:.0%}"
+        said = f"{self.left:,} left: about {format_age(self.middle_s)} ({span})"
         said += " if none is added" if self.added else ""
         said += f"; {self._pace}"
         if self.added and self.added >= self.done:

@@ -5,7 +5,7 @@ Each error says what is wrong with the memory, and what to do about it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct, to_builtins
@@ -27,6 +27,15 @@ SYSTEMIC_NOTE = "This has occurred 3+ times. Consider architectural changes."
 
 PROVEN_AT = 5
 """Minimum verified outcomes for a memory to be called proven."""
+
+
+def proves(helped: float, failed: float) -> bool:
+    """Whether verified outcomes show that a memory helps more often than not: at least `PROVEN_AT` of them, and the
+    lower end of their 95 % interval above one half.
+    """
+    # partial outcomes leave fractions; Wilson's interval is one of whole counts
+    return helped + failed >= PROVEN_AT and share(round(helped), round(helped + failed)).low > 0.5
+
 
 USER_PROVIDED = "user-provided"
 """A source with this word marks a memory entered by a person, which is never merged away or pruned."""
@@ -130,11 +139,8 @@ class Memory(Struct, frozen=True):
 
     @property
     def proven(self) -> bool:
-        """Whether verified outcomes show that it helps more often than not.
-
-        At least `PROVEN_AT` of them, and the lower end of their 95 % interval above one half.
-        """
-        return self.verified >= PROVEN_AT and self.interval.low > 0.5
+        """Whether verified outcomes show that it helps more often than not."""
+        return self.verified > 0 and proves(*self.counted)
 
     @property
     def label(self) -> str:
@@ -430,6 +436,15 @@ class MemoryOutcome(Struct, frozen=True):
         del found["memory_id"]
         counts = {"helped": count(self.helped), "failed": count(self.failed)}
         return found | counts | {"at": stamp(self.at), "verified": self.verified}
+
+
+def outcome_counts(outcomes: Iterable[MemoryOutcome]) -> str:
+    """``1 helped, 1 not counted``: what outcomes say of a memory; those that speak neither way are not counted."""
+    outcomes = tuple(outcomes)
+    helped = sum(each.helped > 0 for each in outcomes)
+    failed = sum(each.failed > 0 >= each.helped for each in outcomes)
+    counts = ((helped, "helped"), (failed, "failed"), (len(outcomes) - helped - failed, "not counted"))
+    return ", ".join(f"{number:,} {word}" for number, word in counts if number) or "no outcome yet"
 
 
 def stamp(instant: int | None) -> str | None:

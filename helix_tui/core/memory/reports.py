@@ -161,6 +161,8 @@ class Health(Struct, frozen=True):
     by_type: Mapping[str, TypeCount]
     counted: tuple[float, float]
     """Helped and failed of all memories, each as it is judged (`Memory.counted`)."""
+    proven: int
+    """Memories of which verified outcomes show that they help."""
     with_feedback: int
     with_verified_feedback: int
     relationships: int
@@ -188,12 +190,11 @@ class Health(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """The health in half a line, with the effectiveness only if there are outcomes."""
+        """The health in half a line: how many memories there are, how many of them proven and systemic."""
         if not self.total:
             return ""
-        effective = [f"{round(100 * self.effectiveness)}% effective"] if self.with_feedback else []
         systemic = [f"{len(self.systemic)} systemic"] if self.systemic else []
-        return ", ".join([counted(self.total, "memory", "memories"), *effective, *systemic])
+        return ", ".join([counted(self.total, "memory", "memories"), f"{self.proven or 'none'} proven", *systemic])
 
     def document(self) -> dict[str, Any]:
         """Helix v1's keys, helix v2's names for two of them, and ours."""

@@ -18,7 +18,7 @@ def count_project(project: Project, queue: Queue) -> QueueCounts:
 
 
 def queue_line(counts: QueueCounts) -> str:
-    """``12 beads · 8 ready, 6 for workers: q-1 and q-2 wait for you · 1 running · 2 waiting for
+    """``12 beads · 8 ready, 6 can run: q-1 and q-2 wait for you · 1 running · 2 waiting for
     others · 0 blocked outside · 1 closed, 8 more archived (9 closed in all) · 2 epics, 1 cancelled``."""
     parts = (
         counted(counts.total, "bead"),

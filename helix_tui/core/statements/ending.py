@@ -135,4 +135,4 @@ def _running(summary: StatusSummary, running: int) -> Iterator[str]:
 
 def _waiting_left(needs: Sequence[Need], left: Collection[str]) -> str:
     own = sum(need.attempt_id in left for need in needs)
-    return need_you(len(needs)) + (f", {own:,} from these attempts" if own else "")
+    return need_you(len(needs)) + (f"; these attempts left {own:,}" if own else "")

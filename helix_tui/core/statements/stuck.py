@@ -229,8 +229,7 @@ def _by_state(queue: Queue, bead: Bead) -> Stuck | None:
 
 
 def _tried(bead: Bead, tried: Tried) -> Stuck:
-    detail = f"the last run tried it once and skipped it: {tried.why}"
-    return Stuck(bead.id, bead.title, "tried", detail, "look at its attempt")
+    return Stuck(bead.id, bead.title, "tried", tried.words, "look at its attempt")
 
 
 def _claim(queue: Queue, bead: Bead) -> tuple[int | None, bool | None]:

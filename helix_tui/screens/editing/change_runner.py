@@ -26,7 +26,7 @@ from helix_tui.core.editing.preview import Consequences, foresee
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.snapshot.snapshot import Snapshot
 from helix_tui.core.supervision.agents.hooks import SKIP
-from helix_tui.screens.editing.requests import ChangeRequest
+from helix_tui.core.supervision.requests import ChangeRequest
 
 
 class Preview(Struct, frozen=True):

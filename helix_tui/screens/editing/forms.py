@@ -24,10 +24,10 @@ from helix_tui.core.editing.steps import edge
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.processes.programs import program
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.requests import ChangeRequest, EditConflict, request_for, text_edit
 from helix_tui.keymap import bindings
 from helix_tui.screens.editing.choices import whom
 from helix_tui.screens.editing.links import beads_like, labels_in_use
-from helix_tui.screens.editing.requests import ChangeRequest, EditConflict, request_for, text_edit
 from helix_tui.screens.external_editor import leave_for
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.line import Span

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
     from helix_tui.core.beads.record import Bead
     from helix_tui.core.snapshot.snapshot import Change, Snapshot
+    from helix_tui.core.supervision.requests import ChangeRequest
     from helix_tui.screens.editing.preview import Ended
-    from helix_tui.screens.editing.requests import ChangeRequest
 
 
 class TargetScreen(HelixScreen):
@@ -106,7 +106,7 @@ class BeadKeys(TargetScreen):
 
     def action_eligible(self) -> None:
         """Forbid the beads to workers if any is eligible, else allow them; on the sheet the same key reverses it."""
-        from helix_tui.screens.editing.requests import eligibility
+        from helix_tui.core.supervision.requests import eligibility
 
         beads = self.targets()
         if beads:
@@ -116,7 +116,7 @@ class BeadKeys(TargetScreen):
 
     def action_priority(self, step: int) -> None:
         """Priority by a step; in the sheet the two keys move it further."""
-        from helix_tui.screens.editing.requests import priority_change
+        from helix_tui.core.supervision.requests import priority_change
 
         beads = self.targets()
         if beads:
@@ -124,7 +124,7 @@ class BeadKeys(TargetScreen):
 
     def action_claim(self) -> None:
         """Release if claimed, else claim; on the sheet the same key reverses it."""
-        from helix_tui.screens.editing.requests import holding
+        from helix_tui.core.supervision.requests import holding
 
         beads = self.targets()
         if not beads:
@@ -204,7 +204,7 @@ class BeadKeys(TargetScreen):
     def action_what_if(self) -> None:
         """Show what closing them would lead to."""
         from helix_tui.core.editing import operations
-        from helix_tui.screens.editing.requests import request_for
+        from helix_tui.core.supervision.requests import request_for
 
         beads = self.targets()
         if beads:
@@ -212,14 +212,14 @@ class BeadKeys(TargetScreen):
 
     def action_undo(self) -> None:
         """Preview undoing the last change."""
-        from helix_tui.screens.editing.requests import UndoRequest
+        from helix_tui.core.supervision.requests import UndoRequest
 
         if self.may_change():
             self.look_ahead(UndoRequest("undo"))
 
     def action_redo(self) -> None:
         """Preview redoing it."""
-        from helix_tui.screens.editing.requests import UndoRequest
+        from helix_tui.core.supervision.requests import UndoRequest
 
         if self.may_change():
             self.look_ahead(UndoRequest("redo"))
@@ -410,8 +410,8 @@ def _ended(beads: Sequence[Bead]) -> str:
 def endings(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     """Close, cancel, or reopen; options that do not fit the state say why."""
     from helix_tui.core.editing import operations
+    from helix_tui.core.supervision.requests import request_for
     from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet, whom
-    from helix_tui.screens.editing.requests import request_for
 
     if not beads:
         return

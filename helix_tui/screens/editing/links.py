@@ -15,8 +15,8 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.states import STATES
 from helix_tui.core.editing import operations
 from helix_tui.core.ground.text import clean_line, short_id
+from helix_tui.core.supervision.requests import FocusRequest, request_for
 from helix_tui.screens.editing.choices import Pick, PickSheet, whom
-from helix_tui.screens.editing.requests import FocusRequest, request_for
 from helix_tui.widgets.base.line import Span
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from helix_tui.core.editing.steps import Conflict, Difference, PlanChanged, show
 from helix_tui.core.editing.undo import NotUndoable
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_block, clean_line, counted, short_id
+from helix_tui.core.supervision.requests import ChangeRequest, EditConflict, UndoRequest, turn_named
 from helix_tui.keymap import bindings, id_of
 from helix_tui.screens.editing.change_runner import Preview
-from helix_tui.screens.editing.requests import ChangeRequest, EditConflict, UndoRequest
 from helix_tui.screens.sheet import Sheet, ask_to_allow
 from helix_tui.widgets.base.line import Line, Span
 from helix_tui.widgets.base.row_list import RowList
@@ -441,7 +441,8 @@ class PreviewSheet(Sheet):
     def on_key(self, event: events.Key) -> None:
         """Change the request with one of its own keys."""
         key_id = id_of(event.key, "beads", self.console.keymap)
-        other = self.request.turned(key_id) if key_id else None
+        turn = turn_named((key_id or "").removeprefix("change."))
+        other = self.request.turned(turn) if turn is not None else None
         if other is not None:
             event.stop()
             self._look(other)

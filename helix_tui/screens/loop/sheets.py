@@ -31,6 +31,7 @@ from helix_tui.core.statements.ending import SinceLanding, explain_landings, sin
 from helix_tui.core.statements.next import ROLES, WHO, captions
 from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.decide.verdict import VerdictReason
+from helix_tui.core.supervision.requests import request_for
 from helix_tui.core.supervision.run_state.budget import BudgetSpan, BudgetUse, Limits, first_reached, parse_limits
 from helix_tui.core.supervision.run_state.run_control import StopMeans, ways_to_stop
 from helix_tui.core.supervision.run_state.status import said_lines
@@ -40,8 +41,8 @@ from helix_tui.core.supervision.signals.responses import DEFAULT, SHORT, level_o
 from helix_tui.core.supervision.stages.commands import ONE_TEXT, ROWS
 from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
+from helix_tui.screens.editing.confirm import carry_through, kept_changes
 from helix_tui.screens.editing.preview import PreviewSheet
-from helix_tui.screens.editing.requests import carry_through, kept_changes, request_for
 from helix_tui.screens.loop.controls import LoopControls
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets import figures

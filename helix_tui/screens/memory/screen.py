@@ -17,11 +17,11 @@ from helix_tui.core.memory.changes import MemoryChange
 from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.records import Memory, Recall, Recalled
 from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
+from helix_tui.core.supervision.requests import request_for
 from helix_tui.keymap import BY_ID, bindings, shown
 from helix_tui.screens.background import JobHost
 from helix_tui.screens.editing.choices import ChoiceSheet
 from helix_tui.screens.editing.preview import PreviewSheet
-from helix_tui.screens.editing.requests import request_for
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.memory import changes, view_state
 from helix_tui.screens.memory.view_state import MemorySession, MemoryViewState, page_of

@@ -300,9 +300,7 @@ def counts(memory_view: MemoryViewState, width: int) -> str:
         return ""
     if width < _ROOMY:
         return f"{health.total:,}"
-    memories = f"{health.total:,} memor{'y' if health.total == 1 else 'ies'}"
-    proven = sum(each.proven for each in memory_view.memories)
-    return f"{proven:,} proven · {memories}"
+    return health.words
 
 
 def alerts(memory_view: MemoryViewState) -> Line:

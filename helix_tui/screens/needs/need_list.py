@@ -194,7 +194,7 @@ class NeedRows(KeyedRows[NeedRow]):
         """What a row's needs block and have cost together; a figure is whole or not there."""
         usd = sum(need.usd or 0 for need in row.needs)
         most = max((need.waiting for need in row.needs), default=0)
-        said = [f"blocks up to {most:,}"] if most else []
+        said = [f"worst one blocks {most:,}"] if most else []
         said += [_money(usd, all(need.usd_complete for need in row.needs))] if usd else []
         while said and cell_len(" · ".join(said)) + 2 > room:
             said.pop(0)
@@ -266,9 +266,10 @@ def _money(usd: float | None, complete: bool) -> str:
 def keys_beside(row: NeedRow, keymap: Mapping[str, str], without: Without) -> list[Span]:
     """The actions of a row, each after its key; for several needs, those that all share."""
     spans: list[Span] = []
-    all_ = f" all {len(row.needs):,}" if row.kind != "need" and len(row.needs) > 1 else ""
     for action in row.actions(without):
-        spans += _key(KEYS[action.id], action.label + (all_ if not spans else ""), keymap)
+        # the first says how many; for the others it is the same number
+        label = action.label_for(len(row.needs)) if not spans else action.label
+        spans += _key(KEYS[action.id], label, keymap)
     spans += _key("needs.snooze", "bring back" if row.group == SNOOZED else "snooze", keymap)
     if row.kind == "fold":
         spans += _key("go.open", "show", keymap)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, assert_never
 
 from textual import on
 from textual.binding import BindingType
@@ -19,31 +19,35 @@ from helix_tui.core.beads.states import OPENED_BY_A_PERSON
 from helix_tui.core.editing.steps import named
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line, counted
-from helix_tui.core.supervision.decide.need_kinds import ASK_OF_ATTEMPT, KINDS, STALE_CLAIMS, ActionId
+from helix_tui.core.supervision.decide.need_changes import (
+    AnswerRequest,
+    LandRequest,
+    OpenRequest,
+    kept_change,
+    settle_lessons,
+    undo_lessons,
+)
+from helix_tui.core.supervision.decide.need_kinds import KINDS, STALE_CLAIMS, ActionId
 from helix_tui.core.supervision.decide.need_view import (
     actions_of,
     assign_to,
     bring_back,
+    by_means,
     operations_for,
     put_off,
     shared_actions,
 )
 from helix_tui.core.supervision.decide.needs import Need, conflict_ref
+from helix_tui.core.supervision.requests import hold_request, recovery, request_for, upkeep
 from helix_tui.core.supervision.signals.questions import MAX_QUESTION, Kept
 from helix_tui.core.supervision.stages.landing import KeptChange, Landing, kept_ref, resolve
 from helix_tui.keymap import BY_ID, bindings, names, shown
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
+from helix_tui.screens.editing.confirm import kept_changes
 from helix_tui.screens.editing.forms import editor_words
-from helix_tui.screens.editing.requests import hold_request, kept_changes, recovery, request_for, upkeep
 from helix_tui.screens.external_editor import leave_for, open_first_change
 from helix_tui.screens.needs import actions
-from helix_tui.screens.needs.actions import (
-    AnswerRequest,
-    LandRequest,
-    OpenRequest,
-    QuestionSheet,
-    answer_choices,
-)
+from helix_tui.screens.needs.actions import QuestionSheet, answer_choices
 from helix_tui.screens.needs.need_list import KEYS, NeedList, title_of
 from helix_tui.screens.sheet import LinesSheet
 from helix_tui.widgets.base.line import Line
@@ -54,11 +58,6 @@ if TYPE_CHECKING:
     from helix_tui.core.supervision.signals.orphans import Orphan
 
 Steps = list[actions.BesideQueue]
-_OPENS_ITS_ATTEMPT = {"tried", "lesson", *(name for name, kind in KINDS.items() if kind.attempt == "left")}
-_ASKED = frozenset(
-    {"physics-level", "contradiction", "guidance", "conflict", "ambiguous", "clarification", "escalation", "gap"}
-)
-"""Kinds answered in a sheet."""
 
 
 class NeedsScreen(NeedList):
@@ -101,30 +100,33 @@ class NeedsScreen(NeedList):
         self._settle("reject")
 
     def _settle(self, action: ActionId) -> None:
-        needs = self._able(action)
         yes = action == "accept"
-        questions = [need for need in needs if need.kind in ASK_OF_ATTEMPT]
-        # answered one by one, because each answer is previewed
-        if questions:
-            self._drop(questions[0])
-            return
-        lessons = [need for need in needs if need.kind == "lesson"]
-        asked = [need for need in needs if need.kind == "approval"]
-        drift = [need.bead_id for need in needs if need.kind == "drift"]
-        if lessons:
-            self._lessons(lessons, yes)
-        for need in asked:
-            self.console.loop_controls.answer(need.question_id, "yes" if yes else "no")
-        if drift:
-            self.console.acknowledge(drift)
-            self.console.say(f"acknowledged {counted(len(drift), 'changed bead')}")
-        if any(need.kind == "focus" for need in needs):
-            self.look_ahead(upkeep())
+        for means, needs in by_means(action, self._able(action)).items():
+            match means:
+                case "drop":
+                    self._drop(needs[0])  # one by one, because each answer is previewed
+                case "lesson":
+                    self._lessons(needs, yes)
+                case "approval":
+                    for need in needs:
+                        self.console.loop_controls.answer(need.question_id, "yes" if yes else "no")
+                case "acknowledge":
+                    self.console.acknowledge([need.bead_id for need in needs])
+                    self.console.say(f"acknowledged {counted(len(needs), 'changed bead')}")
+                case "focus":
+                    self.look_ahead(upkeep())
+                case "change":
+                    self._change(action, needs)
+                case _:
+                    assert_never(means)
+
+    def _change(self, action: ActionId, needs: Sequence[Need]) -> None:
+        """Preview the change of the queue that an action makes; one that opens beads says what ddx then lands."""
         wanted = operations_for(action, needs, self.console.snapshot.queue)
+        opened = [need.bead_id for need in needs if action == "accept" and need.decision.kind in OPENED_BY_A_PERSON]
+        lands = self.console.loop_controls.dialect.lands_kept
+        kept = tuple(kept_changes(self.console, opened)) if lands else ()
         if wanted:
-            opened = [need.bead_id for need in needs if yes and need.decision.kind in OPENED_BY_A_PERSON]
-            lands = self.console.loop_controls.dialect.lands_kept
-            kept = tuple(kept_changes(self.console, opened)) if lands else ()
             self.look_ahead(OpenRequest(tuple(wanted), kept=kept) if kept else request_for(wanted))
 
     def _lessons(self, needs: Sequence[Need], yes: bool) -> None:
@@ -133,8 +135,8 @@ class NeedsScreen(NeedList):
 
         def decided() -> None:
             project, clock = self.console.snapshot.project, self.console.now
-            settle = partial(actions.settle_lessons, project, needs, accept=yes, clock=clock)
-            self._new(actions.BesideQueue(settle, partial(actions.undo_lessons, project, clock=clock)))
+            settle = partial(settle_lessons, project, needs, accept=yes, clock=clock)
+            self._new(actions.BesideQueue(settle, partial(undo_lessons, project, clock=clock)))
 
         self.app.push_screen(LinesSheet(f"{'accept' if yes else 'decline'} {count}", lines, "u undoes it.", decided))
 
@@ -201,7 +203,7 @@ class NeedsScreen(NeedList):
     def _land(self, needs: Sequence[Need]) -> None:
         pairs = [(need, attempt) for need in needs if (attempt := self._attempt(need)) is not None]
         if pairs:
-            self._preview_landing(*(actions.kept_change(need, attempt) for need, attempt in pairs))
+            self._preview_landing(*(kept_change(need, attempt) for need, attempt in pairs))
 
     def _preview_landing(self, *changes: KeptChange) -> None:
         self.look_ahead(LandRequest(Landing(changes)))
@@ -232,7 +234,7 @@ class NeedsScreen(NeedList):
         if need is None or attempt is None or self.marked or "resolve" not in {each.id for each in self._actions(need)}:
             super().action_edit()
         elif self.may_change():
-            change, root = actions.kept_change(need, attempt), self.console.snapshot.project.root
+            change, root = kept_change(need, attempt), self.console.snapshot.project.root
             self.run_worker(partial(self._resolve, root, change), thread=True, group="resolve", exclusive=True)
 
     def _resolve(self, root: Path, change: KeptChange) -> None:
@@ -313,7 +315,7 @@ class NeedsScreen(NeedList):
     def action_actions(self) -> None:
         """Open the row's actions; a question opens its answers directly."""
         need = self.need
-        if need is not None and need.kind in _ASKED and not self.marked:
+        if need is not None and KINDS[need.kind].opens == "question" and not self.marked:
             if self.may_change():
                 self._answer(need)
             return
@@ -412,11 +414,12 @@ class NeedsScreen(NeedList):
             (self.action_fold if closes else self.action_unfold)()
             return
         need = row.needs[0]
-        if need.kind == "unread_lines":
+        opens = KINDS[need.kind].opens
+        if opens == "lines":
             self.console.list_unread()
-        elif need.kind in _ASKED:
+        elif opens == "question":
             self.action_actions()
-        elif need.kind in _OPENS_ITS_ATTEMPT and self._attempt(need) is not None:
+        elif opens == "attempt" and self._attempt(need) is not None:
             self.console.open_attempt(need.attempt_id)
         elif need.bead_id:
             self.console.go_to_bead(need.bead_id)

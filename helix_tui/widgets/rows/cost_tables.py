@@ -239,7 +239,7 @@ def _columns(order: str, *, turned: bool) -> list[Column]:
     return sorted_first(BY_CELL, {by.column or by.name: "▴" if turned else "▾"} if by is not None else {})
 
 
-AT_LEAST = "≥ a part is unknown"
+AT_LEAST = "≥ some costs unknown"
 RANKED_LAST = f"{AT_LEAST}: after exact costs"
 
 

@@ -152,7 +152,7 @@ def _figures(subject: AttemptSubject) -> Iterator[Span]:
         yield f" · {format_span(attempt.duration_ms / 1000)}", "text"
     total = attempt.tokens.total if attempt.tokens.total is not None else run.tokens if run else None
     if total is not None:
-        yield f" · {figures.tokens(total)} tokens of work", "text"
+        yield f" · {figures.tokens(total)} tokens", "text"
     parts = [
         f"{figures.tokens(count)} {word}"
         for count, word in (
@@ -199,7 +199,7 @@ def _reading(subject: AttemptSubject) -> Iterator[Para]:
     yield section("assessment")
     if reading.interpretation is not None:
         free = reading.interpretation == "resolvable"
-        ink, meaning = ("success", "can be worked on") if free else ("attention bold", "a person must decide")
+        ink, meaning = ("success", "can be retried") if free else ("attention bold", "a person must decide")
         yield Para("reading", ((reading.interpretation, ink), (f"  {meaning}", "muted")))
     if reading.follow_up:
         yield Para("follow-up", (("next  ", "muted"), (clean_line(reading.follow_up, 400), "text")), hang=6)
@@ -217,7 +217,7 @@ def _result(attempt: Attempt, now: int) -> Iterator[Para]:
     if attempt.exit_code:
         rows.append(("exit code", str(attempt.exit_code), "text"))
     if attempt.outcome and attempt.outcome != attempt.status:
-        rows.append(("worker said", clean_line(attempt.outcome, 120), "muted"))
+        rows.append(("worker reported", clean_line(attempt.outcome, 120), "muted"))
     if attempt.retry_after is not None:
         rows.append(("not before", figures.moment(attempt.retry_after, now), "waiting"))
     if attempt.sources:

@@ -15,7 +15,16 @@ from msgspec import Struct
 
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_age
-from helix_tui.core.memory.records import PROVEN_AT, Edge, Injection, Memory, MemoryOutcome, Recalled, Revision
+from helix_tui.core.memory.records import (
+    PROVEN_AT,
+    Edge,
+    Injection,
+    Memory,
+    MemoryOutcome,
+    Recalled,
+    Revision,
+    outcome_counts,
+)
 from helix_tui.widgets.base.line import Line, Span, cut, spread, width_of
 from helix_tui.widgets.base.row_source import RowSource
 from helix_tui.widgets.figures import BAR_LEGEND, share_bar
@@ -255,8 +264,7 @@ def _worth(facts: MemoryFacts) -> Iterator[Para]:
     memory, row = facts.memory, facts.row
     yield section("effectiveness", f"n {count(memory.uses)}", key="worth")
     if not memory.tried:
-        said = "no outcome for or against it" if facts.outcomes else "no outcome yet"
-        yield Para("unproven", ((f"unproven: {said}", "muted"),))
+        yield Para("unproven", ((f"unproven: {outcome_counts(facts.outcomes)}", "muted"),))
     else:
         spans: list[Span] = [*effect(row, 18, interval=True)]
         spans.append((f"   {count(row.helped)} helped · {count(row.failed)} failed", "text"))
@@ -267,7 +275,7 @@ def _worth(facts: MemoryFacts) -> Iterator[Para]:
             said += f" · {count(reported)} only reported" + (", not counted" if memory.verified else "")
         yield Para("verified", ((f"{said} · {_standing(memory)}", "muted"),))
     if memory.lift is not None:
-        yield Para("lift", ((f"lift {memory.lift:+.2f} over the base rate of its tasks", "muted"),))
+        yield Para("lift", ((f"{100 * memory.lift:+.0f} points against the same tasks without it", "muted"),))
     trend = _trend(facts.outcomes)
     if trend:
         yield Para("trend", (("trend ", "muted"), (trend, "text")))
@@ -313,7 +321,7 @@ def _standing(memory: Memory) -> str:
     """Whether it is proven, and why."""
     if memory.proven:
         return "proven: the lower end of the interval is above 50 %"
-    return f"not proven: needs {PROVEN_AT} verified outcomes and a lower end above 50 %"
+    return f"not proven yet: {PROVEN_AT} verified outcomes and a lower end above 50 % needed"
 
 
 def _trend(outcomes: Sequence[MemoryOutcome]) -> str:
@@ -351,7 +359,7 @@ def _edges(facts: MemoryFacts) -> Iterator[Para]:
 def _story(facts: MemoryFacts) -> Iterator[Para]:
     """Every injection with its outcome, and outcomes without an injection."""
     times = len(facts.injections)
-    yield section(f"shown {times}, outcomes {len(facts.outcomes)}", key="story")
+    yield section(f"shown {times}×: {outcome_counts(facts.outcomes)}", key="story")
     if not times and not facts.outcomes:
         yield Para("nowhere", (("Not shown to an agent yet.", "muted"),))
     seen: set[str] = set()

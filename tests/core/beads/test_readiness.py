@@ -371,12 +371,12 @@ def test_the_counts_name_what_is_left_out() -> None:
     assert (str(every), every.for_workers, every.split) == ("3 ready", ("a", "b", "c"), "")
     assert (every.total, every.open, every.waiting, every.listed, every.closed) == (4, 4, 1, 3, 0)
     one = count_queue(queue, {"b": "q-1", "d": "q-9"})
-    assert str(one) == "3 ready, 2 for workers: q-1 waits for you"
+    assert str(one) == "3 ready, 2 can run: q-1 waits for you"
     two = count_queue(queue, {"b": "q-1", "c": "q-2"})
-    assert str(two) == "3 ready, 1 for workers: q-1 and q-2 wait for you"
+    assert str(two) == "3 ready, 1 can run: q-1 and q-2 wait for you"
     assert two.for_workers == ("a",)
     some = count_queue(queue, {"b": "q-1"}, among=("a", "b"))
-    assert str(some) == "2 ready, 1 for workers: q-1 waits for you"
+    assert str(some) == "2 ready, 1 can run: q-1 waits for you"
     assert (some.total, some.waiting) == (2, 0)
 
 

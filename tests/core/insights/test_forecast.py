@@ -37,7 +37,7 @@ def test_a_steady_pace_is_what_is_forecast() -> None:
     assert 4 * DAY_S < found.middle_s < 6.5 * DAY_S
     assert found.low_s < found.middle_s < found.high_s < 12 * DAY_S
     assert round(found.per_day, 1) == 2.0
-    assert "10 left to do: done in" in found.describe()
+    assert "10 left: about" in found.describe()
     assert "2.0 done a day" in found.describe()
 
 
@@ -90,7 +90,7 @@ def test_a_bead_that_somebody_closed_is_done_and_an_archived_one_too() -> None:
 def test_too_little_past_says_so() -> None:
     found = asked([landed("b", DAY)], 7)
     assert found.middle_s is None
-    assert found.describe().startswith("no forecast for 7 left to do: 1 done in the last")
+    assert found.describe().startswith("no forecast for 7 left: 1 done in the last")
     assert asked([], 7).record()["drained_in_s"] is None
     assert asked([], 0).describe() == "nothing left to do"
 

@@ -347,6 +347,6 @@ def test_chunk_keeps_a_second_approach_apart_from_the_first(memory: MemoryStore)
     assert memory.revisions(name)[0].memory.helped == 1
 
 
-def test_how_effective_the_memory_is_waits_for_an_outcome(memory: MemoryStore) -> None:
+def test_a_memory_is_not_called_proven_by_one_outcome(memory: MemoryStore) -> None:
     memory.store(TRIGGER, "Raise the timeout")
-    assert memory.health().words == "1 memory"
+    assert memory.health().words == "1 memory, none proven"

@@ -215,7 +215,7 @@ def test_failures_and_what_landed_afterwards_become_lessons_that_wait(world: Wor
     assert lessons["failure"].trigger.startswith("Sort sailings by the clock: ")
     assert lessons["pattern"].resolution == "Parse times with their zone."
     assert "after 1 that did not" in lessons["pattern"].reason
-    assert summed(learned) == "2 proposed"
+    assert summed(learned) == "2 lessons proposed"
     assert len(world.memory.list()) == 1
     assert world.learn() == []
 

@@ -204,7 +204,7 @@ def test_what_the_last_run_tried_and_left_open_is_a_need_once() -> None:
     tried = [Tried(bead_id, "execution_failed", "exit status 1") for bead_id in "acd"]
     needs = {(need.kind, need.bead_id): need for need in needs_of(queue, (), tracker, tried=tried)}
     assert needs.keys() == {("tried", "a"), ("proposed", "c")}
-    assert "skipped it: execution_failed: exit status 1" in needs["tried", "a"].reason
+    assert "still open: execution_failed: exit status 1" in needs["tried", "a"].reason
     assert needs["tried", "a"].waiting == 1
 
 

@@ -65,6 +65,6 @@ def test_the_answer_names_how_the_worker_ended_and_what_waits() -> None:
     found = since_landing([FAILED, SHORT])
     told = dict(explain_landings(found, title="T", summary=summary, running=0, needs=needs, now=NOW))
     assert told["runs"].startswith("nothing · the last worker stopped (routing unavailable): no model answers")
-    assert told["waits"] == "2 need you, 1 from these attempts"
+    assert told["waits"] == "2 need you; these attempts left 1"
     told = dict(explain_landings(found, title="T", summary=summary, running=2, needs=[], now=NOW))
     assert (told["runs"], told["waits"]) == ("2 workers", "nothing needs you")

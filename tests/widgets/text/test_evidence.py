@@ -42,7 +42,7 @@ def test_a_preserved_attempt_says_what_it_is_where_it_is_kept_and_what_to_do() -
     for part in (
         "◆ kept aside  land_conflict: kept at refs/ddx/iterations/ddx-1/x",
         "Pin the provider release",
-        "claude opus · 9m 00s · 220k tokens of work",
+        "claude opus · 9m 00s · 220k tokens",
         "cost ≥$1.10  work $1.10 · reviews n/a  ≥: the cost of a call is unknown",
         "resolvable",
         "rebase it by hand",

@@ -162,7 +162,7 @@ def git_diff(
         if not (_REVISION.match(revision) or _REFERENCE.match(revision)):
             return Diff(error=f"{clean_line(revision, 80)} is not a commit")
     if base == result:
-        return Diff(error="nothing changed: base and result are the same commit")
+        return Diff(error="the attempt changed nothing")
     gone = _missing_revision(root, (base, result), timeout)
     if gone:
         return Diff(error=gone)
@@ -235,7 +235,8 @@ def _left_open(attempt: Attempt, state: str) -> str:
     what = "it landed" if attempt.landed else "the work was done before"
     if state in ("running", "claimed"):
         return f"{what}, and its bead is being worked on again"
-    return f"{what}, but its bead is open: look at the result, then `helix-tui close {clean_line(attempt.bead_id, 60)}`"
+    close = f"`helix-tui close {clean_line(attempt.bead_id, 60)}`"
+    return f"{what}, but its bead is still open: look at the result, then {close}"
 
 
 def _after_landing(attempt: Attempt) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import NS
 from helix_tui.core.memory.ranking import key
-from helix_tui.core.memory.records import Memory, MemoryFault
+from helix_tui.core.memory.records import Memory, MemoryFault, proves
 from helix_tui.core.memory.reports import Consolidated, Decayed, Health, Pruned, TypeCount
 from helix_tui.core.memory.store import indexing, rows
 from helix_tui.core.memory.store.database import Base
@@ -204,6 +204,10 @@ def health(base: Base) -> Health:
             "SELECT sum(coalesce(v.verified_helped, m.helped)), sum(coalesce(v.verified_failed, m.failed))"
             f" FROM memory m LEFT JOIN ({rows.VERIFIED}) v ON v.memory_id = m.id",
         )
+        outcomes = _all(
+            base,
+            f"SELECT v.verified_helped, v.verified_failed FROM memory m JOIN ({rows.VERIFIED}) v ON v.memory_id = m.id",
+        )
         edge_types = dict(_all(base, "SELECT rel_type, count(*) FROM memory_edge GROUP BY rel_type ORDER BY rel_type"))
         with_feedback = _number(base, "SELECT count(*) FROM memory WHERE helped + failed > 0")
         verified = _number(base, "SELECT count(*) FROM memory_extra WHERE verified_helped + verified_failed > 0")
@@ -217,6 +221,7 @@ def health(base: Base) -> Health:
         total=total,
         by_type=by_type,
         counted=(rows.number(helped), rows.number(failed)),
+        proven=sum(proves(rows.number(helped), rows.number(failed)) for helped, failed in outcomes),
         with_feedback=with_feedback,
         with_verified_feedback=verified,
         relationships=sum(edge_types.values()),

@@ -194,11 +194,11 @@ def summed(learned: Sequence[Learned]) -> str:
     """What was learned, in one line; else ""."""
     reports = [each.report for each in learned if each.report is not None]
     parts = [
-        (sum(len(report.helped) for report in reports), "credited"),
-        (sum(len(report.unhelpful) for report in reports), "blamed"),
-        (sum(each.proposal is not None for each in learned), "proposed"),
+        (sum(len(report.helped) for report in reports), "memory counted as helpful", "memories counted as helpful"),
+        (sum(len(report.unhelpful) for report in reports), "memory counted as harmful", "memories counted as harmful"),
+        (sum(each.proposal is not None for each in learned), "lesson proposed", "lessons proposed"),
     ]
-    return ", ".join(f"{number} {word}" for number, word in parts if number)
+    return ", ".join(counted(number, one, many) for number, one, many in parts if number)
 
 
 class Learner:

@@ -67,9 +67,9 @@ Group = Literal[
     "merge conflicts",
     "failing checks",
     "refused by review",
-    "landed with a fault",
+    "landed, then failed",
     "kept aside",
-    "passed over",
+    "skipped in the last run",
     "drift",
     "focus",
     "proposals",
@@ -86,6 +86,11 @@ ActionId = Literal[
     "answer", "accept", "reject", "release", "retry", "land", "resolve", "undepend", "hold", "loop", "lines"
 ]
 
+Means = Literal["change", "approval", "drop", "lesson", "acknowledge", "focus"]
+"""How an acceptance or a rejection is carried out: a change of the queue, the answer to an approval or to a question
+about a kept change, a lesson settled, drift marked as seen, the focus brought up to date.
+"""
+
 Change = Callable[["Need", "Queue"], list[Operation]]
 """The operations with which an action changes the queue, for a need whose bead is in it."""
 
@@ -101,6 +106,17 @@ class NeedAction(Struct, frozen=True):
     command: str = ""
     """The command line for it; ``ID``, ``REF`` and ``QUESTION`` are replaced by those of the need."""
     change: Change | None = None
+    means: Means = "change"
+    objects: str = ""
+    """What it acts on, where the label names one of them."""
+
+    def label_for(self, number: int) -> str:
+        """The label for a number of needs: ``release all 23 claims``."""
+        if number == 1:
+            return self.label
+        if self.objects:
+            return f"{self.label.partition(' ')[0]} all {number:,} {self.objects}"
+        return f"{self.label} all {number:,}"
 
     def command_for(self, need: Need) -> str:
         """The command line for one need; "" if there is none."""
@@ -166,8 +182,12 @@ _ANSWER = NeedAction(
 _SETTLE = NeedAction(
     "answer", "answer", "records which of the two holds, where the next agent reads it", "helix-tui check"
 )
-_YES = NeedAction("accept", "approve", "lets the run do this once", "helix-tui input --answer QUESTION yes")
-_NO = NeedAction("reject", "refuse", "the run continues without this", "helix-tui input --answer QUESTION no")
+_YES = NeedAction(
+    "accept", "approve", "lets the run do this once", "helix-tui input --answer QUESTION yes", means="approval"
+)
+_NO = NeedAction(
+    "reject", "refuse", "the run continues without this", "helix-tui input --answer QUESTION no", means="approval"
+)
 _DECIDE = NeedAction("answer", "decide", "records the decision in the bead that it is about, and closes this one")
 _RELEASE = NeedAction(
     "release",
@@ -175,6 +195,7 @@ _RELEASE = NeedAction(
     "ends the claim; the preview says if the bead becomes ready",
     "helix-tui unclaim ID",
     _release,
+    objects="claims",
 )
 RELEASE_PARKED = NeedAction(
     "release",
@@ -182,12 +203,17 @@ RELEASE_PARKED = NeedAction(
     "ends the claim; the bead still waits for your decision",
     "helix-tui unclaim ID",
     _release,
+    objects="claims",
 )
 """In place of the action of a stale claim, where the bead waits for a decision too."""
-_RETRY = NeedAction("retry", "retry", "runs the bead again, with any model; costs money", "helix-tui build ID")
+_RETRY = NeedAction(
+    "retry", "retry", "runs the bead again with a model of your choice; costs money", "helix-tui build ID"
+)
 _LAND = NeedAction("land", "land", "merges the kept change into the branch and closes the bead")
 _DROP = NeedAction("reject", "drop", "leaves the kept change at its ref; the next attempt starts over", change=_drop)
-_DROP_ANSWER = NeedAction("reject", "drop", "leaves the kept change at its ref; the next attempt starts over")
+_DROP_ANSWER = NeedAction(
+    "reject", "drop", "leaves the kept change at its ref; the next attempt starts over", means="drop"
+)
 _RESOLVE = NeedAction(
     "resolve", "resolve in $EDITOR", "opens the conflicts in your editor, then previews the merge and the closing"
 )
@@ -199,7 +225,11 @@ _CANCEL = NeedAction("reject", "reject", "cancels the bead for good", "helix-tui
 _INTERRUPT = NeedAction("loop", "stop worker", "opens the loop controls, with what can end this worker")
 _LOOP = NeedAction("loop", "start worker", "opens the loop controls: what would run, and what it may cost")
 _REMOVE = NeedAction(
-    "undepend", "remove dependency", "the bead no longer waits for something that never comes", change=_undepend
+    "undepend",
+    "remove dependency",
+    "the bead no longer waits for something that never comes",
+    change=_undepend,
+    objects="dependencies",
 )
 
 
@@ -218,15 +248,19 @@ class NeedKind(Struct, frozen=True):
     """
     covers: bool = False
     """Whether it asks what to do with what the bead's attempt left."""
+    opens: Literal["bead", "attempt", "question", "lines"] = "bead"
+    """What enter on it opens; without one of these the bead, without a bead the loop."""
 
 
 _ATTENTION = "attention bold"
 _OF_AN_ATTEMPT = (_ANSWER, _RESOLVE, _LAND, _RETRY, _DROP_ANSWER)
 
 KINDS: Mapping[KindName, NeedKind] = {
-    "physics-level": NeedKind("!", "error bold", "contradiction", "questions", (_ANSWER,), covers=True),
-    "contradiction": NeedKind("◆", _ATTENTION, "contradiction", "questions", (_SETTLE,)),
-    "guidance": NeedKind("?", _ATTENTION, "guidance", "questions", (_ANSWER,)),
+    "physics-level": NeedKind(
+        "!", "error bold", "contradiction", "questions", (_ANSWER,), covers=True, opens="question"
+    ),
+    "contradiction": NeedKind("◆", _ATTENTION, "contradiction", "questions", (_SETTLE,), opens="question"),
+    "guidance": NeedKind("?", _ATTENTION, "guidance", "questions", (_ANSWER,), opens="question"),
     "approval": NeedKind("?", _ATTENTION, "approval", "questions", (_YES, _NO), covers=True),
     "ddx_refuses": NeedKind(
         "!",
@@ -240,25 +274,34 @@ KINDS: Mapping[KindName, NeedKind] = {
     "dead_run": NeedKind("!", "error bold", "dead worker", "stale claims", (_RELEASE, _RETRY)),
     "silent_run": NeedKind("!", "error bold", "silent worker", "silent workers", (_INTERRUPT,)),
     "orphaned_claim": NeedKind("!", "error bold", "stale claim", "stale claims", (_RELEASE, _RETRY)),
-    "conflict": NeedKind("◆", _ATTENTION, "outcome", "questions", _OF_AN_ATTEMPT, "told", covers=True),
-    "ambiguous": NeedKind("◆", _ATTENTION, "unclear", "questions", _OF_AN_ATTEMPT, "told", covers=True),
-    "escalation": NeedKind("◆", _ATTENTION, "escalation", "decisions", (_DECIDE,)),
-    "clarification": NeedKind("?", _ATTENTION, "clarification", "questions", (_ANSWER,)),
-    "gap": NeedKind("?", "attention", "gap", "decisions", (_ANSWER,)),
+    "conflict": NeedKind(
+        "◆", _ATTENTION, "kept change", "questions", _OF_AN_ATTEMPT, "told", covers=True, opens="question"
+    ),
+    "ambiguous": NeedKind(
+        "◆", _ATTENTION, "needs a decision", "questions", _OF_AN_ATTEMPT, "told", covers=True, opens="question"
+    ),
+    "escalation": NeedKind("◆", _ATTENTION, "escalation", "decisions", (_DECIDE,), opens="question"),
+    "clarification": NeedKind("?", _ATTENTION, "clarification", "questions", (_ANSWER,), opens="question"),
+    "gap": NeedKind("?", "attention", "gap", "decisions", (_ANSWER,), opens="question"),
     "drift": NeedKind(
         "◆",
         _ATTENTION,
         "drift",
         "drift",
-        (NeedAction("accept", "acknowledge", "accepts the change; workers may pick the bead"), _HOLD),
+        (
+            NeedAction("accept", "acknowledge", "accepts the change; workers may pick the bead", means="acknowledge"),
+            _HOLD,
+        ),
     ),
-    "tried": NeedKind("✗", "error", "passed over", "passed over", (_RETRY, _HOLD_BACK), "told"),
+    "tried": NeedKind(
+        "✗", "error", "skipped", "skipped in the last run", (_RETRY, _HOLD_BACK), "told", opens="attempt"
+    ),
     "focus": NeedKind(
         "◆",
         _ATTENTION,
         "focus",
         "focus",
-        (NeedAction("accept", "keep the focus", "updates the focus on these beads"),),
+        (NeedAction("accept", "keep the focus", "updates the focus on these beads", means="focus"),),
     ),
     "proposed": NeedKind(
         "◆",
@@ -291,19 +334,37 @@ KINDS: Mapping[KindName, NeedKind] = {
         covers=True,
     ),
     "merge_conflict": NeedKind(
-        "◆", _ATTENTION, "merge conflict", "merge conflicts", (_RESOLVE, _LAND, _RETRY, _DROP), "left"
+        "◆",
+        _ATTENTION,
+        "merge conflict",
+        "merge conflicts",
+        (_RESOLVE, _LAND, _RETRY, _DROP),
+        "left",
+        opens="attempt",
     ),
     "failing_check": NeedKind(
-        "✗", _ATTENTION, "failing check", "failing checks", (_RETRY, _RESOLVE, _LAND, _DROP), "left"
+        "✗",
+        _ATTENTION,
+        "failing check",
+        "failing checks",
+        (_RETRY, _RESOLVE, _LAND, _DROP),
+        "left",
+        opens="attempt",
     ),
     "refused": NeedKind(
-        "◆", _ATTENTION, "refused", "refused by review", (_RETRY, _DROP, _HOLD, _RESOLVE, _LAND), "left"
+        "◆",
+        _ATTENTION,
+        "refused",
+        "refused by review",
+        (_RETRY, _DROP, _HOLD, _RESOLVE, _LAND),
+        "left",
+        opens="attempt",
     ),
     "landed_faulted": NeedKind(
         "!",
         _ATTENTION,
         "fault found",
-        "landed with a fault",
+        "landed, then failed",
         (
             NeedAction(
                 "accept", "close", "leaves the change on the branch and closes the bead", "helix-tui close ID", _close
@@ -312,8 +373,11 @@ KINDS: Mapping[KindName, NeedKind] = {
             _HOLD_BACK,
         ),
         "left",
+        opens="attempt",
     ),
-    "kept_aside": NeedKind("◆", _ATTENTION, "kept aside", "kept aside", (_RESOLVE, _LAND, _RETRY, _DROP), "left"),
+    "kept_aside": NeedKind(
+        "◆", _ATTENTION, "kept aside", "kept aside", (_RESOLVE, _LAND, _RETRY, _DROP), "left", opens="attempt"
+    ),
     "blocked_external": NeedKind(
         "⊘",
         "error",
@@ -337,10 +401,21 @@ KINDS: Mapping[KindName, NeedKind] = {
         "lessons",
         (
             NeedAction(
-                "accept", "accept", "remembers the lesson; agents are shown it", "helix-tui memory proposals accept REF"
+                "accept",
+                "accept",
+                "remembers the lesson; agents are shown it",
+                "helix-tui memory proposals accept REF",
+                means="lesson",
             ),
-            NeedAction("reject", "decline", "does not remember the lesson", "helix-tui memory proposals decline REF"),
+            NeedAction(
+                "reject",
+                "decline",
+                "does not remember the lesson",
+                "helix-tui memory proposals decline REF",
+                means="lesson",
+            ),
         ),
+        opens="attempt",
     ),
     "cycle": NeedKind("↻", "error", "cycle", "broken dependencies", (_REMOVE,)),
     "archived_dependency": NeedKind("?", "error", "archived", "broken dependencies", (_REMOVE,)),
@@ -363,6 +438,7 @@ KINDS: Mapping[KindName, NeedKind] = {
         "unread",
         "unreadable",
         (NeedAction("lines", "list lines", "shows each line that cannot be read, and why", "helix-tui doctor"),),
+        opens="lines",
     ),
 }
 """Every kind, the most urgent first."""

@@ -28,6 +28,7 @@ from helix_tui.core.supervision.decide.need_kinds import (
     KINDS,
     RELEASE_PARKED,
     ActionId,
+    Means,
     NeedAction,
 )
 from helix_tui.core.supervision.decide.needs import ASSIGNED, Need, Snooze, read_snoozes, snooze_file
@@ -359,6 +360,16 @@ def shared_actions(needs: Sequence[Need], without: Without) -> tuple[NeedAction,
         if able == common:
             break
     return tuple(each for each in _offered(needs[0]) if each.id in able) if needs else ()
+
+
+def by_means(action: ActionId, needs: Iterable[Need]) -> dict[Means, list[Need]]:
+    """The needs that offer an action, by how it is carried out for them."""
+    found: dict[Means, list[Need]] = {}
+    for need in needs:
+        for each in _offered(need):
+            if each.id == action:
+                found.setdefault(each.means, []).append(need)
+    return found
 
 
 def operations_for(action: ActionId, needs: Iterable[Need], queue: Queue) -> list[Operation]:

@@ -436,20 +436,19 @@ def _where_kept(attempt: Attempt, bead: Bead, *, lands: bool) -> str:
     """
     why, meaning = attempt.verdict.why, status_of(attempt.status).meaning
     ref = attempt.kept_at
-    fault = _fault(attempt, bead) if _kept_kind(attempt) in _FAULTED else ""
-    parts = [fault] if fault else []
-    parts += [meaning] if why.endswith(f"; {meaning}") else []
+    words = [_fault(attempt, bead) if _kept_kind(attempt) in _FAULTED else ""]
+    words.append(meaning if why.endswith(f"; {meaning}") else "")
     known = attempt.detail not in ("", attempt.status)
-    parts += [clean_line(attempt.detail, 160) if known else attempt.status, why.removesuffix(f"; {meaning}")]
-    if ref and ref not in why:
-        parts.append(f"look at {ref}")
+    words.append(clean_line(attempt.detail, 160) if known else "")
     if was_rejected(bead, attempt.result_rev):
-        parts.append("ddx was told not to land it: the next attempt starts over")
+        words.append("ddx was told not to land it: the next attempt starts over")
     elif hold_reason(bead):
-        parts.append("workers are kept from it until you decide")
+        words.append("workers are kept from it until you decide")
     elif lands and not attempt.landed:
-        parts.append("the next worker may land it as it is, unless it is dropped")
-    return clean_line("; ".join([*parts, f"attempt {attempt.attempt_id}"]), 600)
+        words.append("the next worker may land it as it is, unless it is dropped")
+    machine = ["" if known else attempt.status, why.removesuffix(f"; {meaning}")]
+    machine += [f"look at {ref}" if ref and ref not in why else "", f"attempt {attempt.attempt_id}"]
+    return clean_line("; ".join(filter(None, (*words, *machine))), 600)
 
 
 def _once(queue: Queue, needs: list[Need]) -> Iterable[Need]:
@@ -507,8 +506,7 @@ def _left_open(queue: Queue, tried: Iterable[Tried], named: Collection[str]) -> 
     """Beads that a run skipped, except those being worked on again or listed for another reason."""
     for each in tried:
         if each.bead_id not in named and queue.state(each.bead_id) not in ("running", "claimed"):
-            reason = f"the last run tried it once and skipped it: {each.why}"
-            yield Need("tried", each.bead_id, reason, _waiting(queue, each.bead_id))
+            yield Need("tried", each.bead_id, each.words, _waiting(queue, each.bead_id))
 
 
 def _cycles(queue: Queue) -> Iterable[_Found]:

@@ -229,7 +229,11 @@ def _ready(facts: Facts) -> NextVerdict | None:
             facts.ungoverned,
         )
         return NextVerdict("DESIGN", (reason,), would_change_if="the documents that the beads name exist")
-    reason = VerdictReason("vague_acceptance", f"the acceptance of what is ready cannot be checked automatically: {named(work)}", tuple(work[:20]))
+    reason = VerdictReason(
+        "vague_acceptance",
+        f"the acceptance of what is ready cannot be checked automatically: {named(work)}",
+        tuple(work[:20]),
+    )
     return NextVerdict("POLISH", (reason,), would_change_if="their acceptance names a command or something to look at")
 
 
@@ -357,8 +361,7 @@ def _notes(facts: Facts) -> Iterable[VerdictReason]:
         detail = f"no bead, label or specification here is called {name}: all beads were checked"
         yield VerdictReason("scope", detail)
     for tried in facts.tried:
-        detail = f"{called(tried.bead_id)} was tried in the last run and stays open: {tried.why}"
-        yield VerdictReason("tried", detail, (tried.bead_id,))
+        yield VerdictReason("tried", f"{called(tried.bead_id)} {tried.words}", (tried.bead_id,))
     if facts.stoppage is not None:
         yield VerdictReason("worker_stopped", facts.stoppage.words, facts.stoppage.paths[:20])
     yield from (VerdictReason("orphan", str(orphan), (orphan.bead_id,)) for orphan in facts.orphans)

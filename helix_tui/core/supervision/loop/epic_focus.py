@@ -130,7 +130,7 @@ class Curating:
         ]  # Go escapes angles
         bare = {each.id: with_context(str(each.document().get("description") or ""), "") for each in holding_context}
         if bare:
-            problem = self._write(bare, f"take HELIX's context out of {named(list(bare))}")
+            problem = self._write(bare, f"remove run context from {named(list(bare))}")
             if problem:
                 self.work.teller.always(f"HELIX's context is still in {named(list(bare))}: {problem}")
 

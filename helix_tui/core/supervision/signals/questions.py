@@ -484,6 +484,11 @@ class Tried(Struct, frozen=True):
         """The result, for a sentence."""
         return clean_line(self.status + (f": {self.detail}" if self.detail else ""), 300)
 
+    @property
+    def words(self) -> str:
+        """What came of it, as a sentence."""
+        return f"attempted in the last run, still open: {self.why}"
+
     def record(self) -> dict[str, str]:
         """As stored in the run's state."""
         return asdict(self)

@@ -74,7 +74,7 @@ def test_a_merge_that_preferred_its_side_is_named(repository: Path) -> None:
     ("base", "result", "told"),
     [
         ("", "", "left no result"),
-        ("head", "head", "nothing changed"),
+        ("head", "head", "changed nothing"),
         ("head", "0" * 40, "not in this repository"),
         ("--output=/x", "head", "is not a commit"),
         ("head", "refs/heads/../../x", "is not a commit"),
@@ -238,9 +238,9 @@ FAULTED = Attempt("a", "x", status="review_block", landed_rev="a" * 40)
 @pytest.mark.parametrize(
     ("attempt", "row", "follow_up"),
     [
-        (LANDED, {}, "it landed, but its bead is open: look at the result, then `helix-tui close x`"),
+        (LANDED, {}, "it landed, but its bead is still open: look at the result, then `helix-tui close x`"),
         (LANDED, {"status": "closed"}, "nothing to do: it landed"),
-        (SATISFIED, {}, "the work was done before, but its bead is open: look at the result"),
+        (SATISFIED, {}, "the work was done before, but its bead is still open: look at the result"),
         (SATISFIED, {"status": "closed"}, "nothing to do"),
         (KEPT, {}, "resolve its conflicts with the branch"),
         (KEPT, {"status": "closed"}, "nothing to do: its bead is closed"),

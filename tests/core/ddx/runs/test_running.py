@@ -305,7 +305,7 @@ def test_a_transcript_with_news_ends_the_silence(place: Place) -> None:
     reader = RunReader(place.project, place.env)
     (run,) = reader.find({}, NOW)
     assert run.verdict == "alive", "a release that writes no event while an agent works is not silent"
-    assert "no event of it so far" in run.why
+    assert "no event yet" in run.why
     transcript = f"executions/{attempt}/embedded/agent-claude-1.jsonl"
     old, line = ({"type": "tool_call", "sequence": number, "time": ago(seconds),
                   "data": {"id": "t", "name": "Bash", "input": {"command": "go test ./..."}}}
@@ -326,7 +326,7 @@ def test_what_a_check_told_before_the_attempt_began_is_no_event_of_the_attempt(p
     state = Claim("run-state", None, "a-1", pid=os.getpid(), started_at=began, expires_at=NOW + NS)
     verdict, why = judge([lease, state], began - 2 * NS, NOW, 300 * NS, here="here")
     assert verdict == "alive"
-    assert "no event of it so far" in why
+    assert "no event yet" in why
     assert judge([lease, state], began + NS, NOW, 300 * NS, here="here")[0] == "silent"
 
 

@@ -7,14 +7,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.eligibility_hold import held_back, plan_holds
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
@@ -29,17 +27,21 @@ from helix_tui.core.supervision.signals.focus import (
     plan_upkeep,
     read_focus,
 )
-from helix_tui.core.supervision.signals.kept_changes import landable
 from helix_tui.core.supervision.signals.orphans import Orphan, plan_release, release_title
 from helix_tui.core.supervision.signals.questions import follow_undo
 from helix_tui.core.supervision.stages.landing import follow_landing, merge_of
-from helix_tui.screens.editing.choices import Choice, ChoiceSheet, whom
-
-if TYPE_CHECKING:
-    from helix_tui.screens.base import Console
 
 LOWEST = 4
 """The last priority there is."""
+
+
+Turn = Literal["eligible", "claim", "raise", "lower"]
+"""What a further key asks of a request that is shown."""
+
+
+def turn_named(name: str) -> Turn | None:
+    """The turn of this name; None if there is none."""
+    return next((turn for turn in get_args(Turn) if turn == name), None)
 
 
 class ChangeRequest(ABC):
@@ -68,9 +70,9 @@ class ChangeRequest(ABC):
         """A file that keeps the typed text until the change is made; empty if there is none."""
         return ""
 
-    def turned(self, key_id: str) -> ChangeRequest | None:
-        """The request that a key, by its id, turns this one into; None if the key does not apply."""
-        del key_id
+    def turned(self, turn: Turn) -> ChangeRequest | None:
+        """The request that a further key turns this one into; None if it does not apply."""
+        del turn
         return None
 
     @abstractmethod
@@ -119,10 +121,8 @@ class EligibilityRequest(OperationsRequest):
 
     on: bool = True
 
-    def turned(self, key_id: str) -> ChangeRequest | None:
-        if key_id != "change.eligible":
-            return None
-        return eligibility(self.beads, not self.on)
+    def turned(self, turn: Turn) -> ChangeRequest | None:
+        return eligibility(self.beads, not self.on) if turn == "eligible" else None
 
 
 def eligibility(beads: Sequence[str], on: bool) -> EligibilityRequest:
@@ -136,8 +136,8 @@ class ClaimRequest(OperationsRequest):
 
     take: bool = True
 
-    def turned(self, key_id: str) -> ChangeRequest | None:
-        return holding(self.beads, not self.take) if key_id == "change.claim" else None
+    def turned(self, turn: Turn) -> ChangeRequest | None:
+        return holding(self.beads, not self.take) if turn == "claim" else None
 
 
 def holding(beads: Sequence[str], take: bool) -> ClaimRequest:
@@ -161,10 +161,13 @@ class PriorityRequest(OperationsRequest):
         level = f"already P{levels.pop()}"
         return f"all {len(self.levels):,} are {level}" if len(self.levels) > 1 else f"the bead is {level}"
 
-    def turned(self, key_id: str) -> ChangeRequest | None:
-        step = {"change.raise": -1, "change.lower": 1}.get(key_id)
+    def turned(self, turn: Turn) -> ChangeRequest | None:
         # from the original levels: a step the other way leads back to them
-        return None if step is None else priority_change(self.levels, self.by + step)
+        return (
+            priority_change(self.levels, self.by + (1 if turn == "lower" else -1))
+            if turn in ("raise", "lower")
+            else None
+        )
 
 
 def priority_change(levels: Mapping[str, int], by: int) -> PriorityRequest:
@@ -412,31 +415,3 @@ def _as_one(done: Sequence[Result], shown: Plan, problems: tuple[str, ...]) -> R
         warnings=tuple(dict.fromkeys(warning for each in done for warning in each.warnings)),
         ran=sum(each.ran for each in done),
     )
-
-
-def kept_changes(console: Console, bead_ids: Sequence[str]) -> list[Attempt]:
-    """The attempts on these beads whose kept change ddx may land as it is; none if this ddx always executes afresh."""
-    snapshot = console.snapshot
-    return landable(snapshot.queue, console.loop_controls.dialect, snapshot.attempts, bead_ids)
-
-
-def carry_through(console: Console, bead_ids: Sequence[str], do: Callable[[Sequence[Attempt]], object]) -> None:
-    """Have beads executed; if that would land a kept change, only after confirmation.
-
-    Args:
-        do: executes them, given the attempts whose refused change the person lets land.
-    """
-    kept = kept_changes(console, bead_ids)
-    if not kept:
-        do(())
-        return
-    refused = [attempt for attempt in kept if attempt.verdict.outcome == "refused"]
-    why = "a review refused it" if refused else "it was kept aside"
-    revs = ", ".join(attempt.result_rev[:12] for attempt in (refused or kept)[:3])
-    said = f"{revs} may land on {console.snapshot.branch} as it is, without running an agent; {why}"
-    title = f"attempt {whom([console.snapshot.queue.beads[attempt.bead_id] for attempt in kept])} again?"
-    choices = [Choice("y", "y", "attempt", said, partial(do, refused))]
-    dialect = console.loop_controls.dialect
-    if dialect is not None and dialect.lands_kept:
-        choices.append(Choice("", "", "attempt afresh", "", str, "drop the kept change first: D in Needs me"))
-    console.push_screen(ChoiceSheet(title, choices))
