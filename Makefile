@@ -18,7 +18,7 @@ help:
 	@echo "make demo   the console on a throw-away queue that a simulation drains"
 	@echo "make test   the suite without what takes long"
 	@echo "make test-long  the rest: real processes, whole runs, drills, surfaces held against each other"
-	@echo "make nightly  what takes long: both encoders side by side (fetches torch once, up to 3 GB), an hour of drills"
+	@echo "make nightly  what takes long: both encoders side by side (fetches torch once, up to 3 GB), an hour of drills, the tests marked nightly"
 	@echo 'make real DDX="PATH…" CLAUDE=PATH  beside real ddx binaries and a real Claude Code'
 	@echo "make lint   formatting, lint and types"
 	@echo "make bench  speed as ratios, measured here and now"
@@ -41,10 +41,10 @@ demo: $(STAMP)
 
 # what waits on real clocks is marked, and runs once more, alone, if it fails; nothing else does (tests/rerun.py)
 test: $(STAMP)
-	$(BIN)/pytest -n auto -m "not long"
+	$(BIN)/pytest -n auto -m "not long and not nightly"
 
 test-long: $(STAMP)
-	$(BIN)/pytest -n auto -m long
+	$(BIN)/pytest -n auto -m "long and not nightly"
 
 $(SEMANTIC)/.installed: pyproject.toml
 	@echo "making $(SEMANTIC), once"
@@ -84,6 +84,7 @@ drill-short: $(STAMP)
 	$(BIN)/python -m tests.drills --minutes 4 --seed 1 --only monkey
 
 nightly: test-semantic drill
+	$(BIN)/pytest -n auto -m nightly
 
 # links and data files must all be in the wheel: only a clean environment tells
 wheel: $(STAMP)

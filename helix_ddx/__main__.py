@@ -1,7 +1,6 @@
 """``helix-ddx``: the simulation and the embedded tracker behind one command line.
 
-Each verb is in its own module, which is imported when it is called. ``HELIX_DDX_ERA=april|head``
-picks the release whose commands and messages are used.
+Each verb is in its own module, which is imported when it is called.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ import signal
 import sys
 from collections.abc import Sequence
 
-_DDX = {"bead": "", "beads": "", "work": "", "version": "", "try": "head", "agent": "april"}
-"""DDx's own verbs and the era that has them; their command line parses and fails as DDx's does."""
+_DDX = ("bead", "beads", "work", "version", "try")
+"""DDx's own verbs; their command line parses and fails as DDx's does."""
 
 _VERBS: dict[str, tuple[str, str]] = {
     "demo-workspace": ("demo.workspace", "make a throw-away project with a queue"),
@@ -25,22 +24,18 @@ _VERBS: dict[str, tuple[str, str]] = {
 """Verb -> (module with ``add_arguments`` and ``run``, one line of help)."""
 
 _EPILOG = """DDx's own words, each with its --help: bead (the embedded tracker), version; work
-and try (simulated) at head. HELIX_DDX_ERA=april|head picks the release of the tracker."""
+and try (simulated)."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    era = os.environ.get("HELIX_DDX_ERA") or "head"
-    if era not in ("april", "head"):
-        sys.stderr.write(f"helix-ddx: HELIX_DDX_ERA is {era!r}, not april or head\n")
-        return 1
     asked = _asked(words)
     try:
-        if _DDX.get(asked) in ("", era):
+        if asked in _DDX:
             from helix_ddx.program import main as answer
 
-            return answer(words, era)
+            return answer(words)
         return _run_own(words, asked)
     except KeyboardInterrupt:
         return 130

@@ -1,7 +1,7 @@
 """Flags as DDx's command line reads them, and the shape of a verb.
 
 Flags may be anywhere among the words, as ``--flag value`` or ``--flag=value``; values have Go's forms. The wording
-of complaints is that of both eras' transcripts: a mistake is a `UsageError`, answered with the usage block; `Refused`
+of complaints is that of DDx's transcripts: a mistake is a `UsageError`, answered with the usage block; `Refused`
 says why a command was not done.
 """
 
@@ -17,8 +17,6 @@ from msgspec import Struct
 
 Kind = Literal["string", "bool", "int", "float", "duration", "strings", "stringArray"]
 
-BOTH = ("april", "head")
-
 
 class UsageError(Exception):
     """The command line is wrong; the message is DDx's own."""
@@ -33,7 +31,6 @@ class Flag(Struct, frozen=True):
     default: str = ""
     short: str = ""
     required: bool = False
-    eras: tuple[str, ...] = BOTH
     hidden: bool = False
     """Whether it is accepted but not in the help: our own flag, or one that DDx only tolerates."""
 
@@ -231,8 +228,6 @@ def parse_duration(text: str) -> float:
     return -total if sign == "-" else total
 
 
-APRIL, HEAD = ("april",), ("head",)
-
 MANY = 1 << 30
 
 REFUSED = "program:refuse"
@@ -252,7 +247,6 @@ class Verb(Struct, frozen=True):
     most: int = 0
     flags: tuple[Flag, ...] = ()
     aliases: tuple[str, ...] = ()
-    eras: tuple[str, ...] = BOTH
     quiet: bool = False
     """Whether errors are printed once, without the usage block."""
 
@@ -262,9 +256,9 @@ class Verb(Struct, frozen=True):
         return self.path[-1]
 
 
-def refused(*path: str, eras: tuple[str, ...]) -> Verb:
+def refused(*path: str) -> Verb:
     """A verb of DDx that is known, so that it does not get another one's help, but not offered."""
-    return Verb(path, "Needs ddx itself", REFUSED, most=MANY, eras=eras)
+    return Verb(path, "Needs ddx itself", REFUSED, most=MANY)
 
 
 class Refused(Exception):

@@ -1,6 +1,6 @@
 """``helix-ddx bead …``: from a command line to an answer and an exit code.
 
-`VERBS` is the one table of verbs and flags of the embedded tracker, with the eras that know them; usage, help and
+`VERBS` is the one table of verbs and flags of the embedded tracker; usage, help and
 errors follow from it.
 """
 
@@ -10,7 +10,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from helix_ddx.flags import HEAD, MANY, REFUSED, Flag, GivenFlags, Refused, UsageError, Verb, parse, refused
+from helix_ddx.flags import MANY, REFUSED, Flag, GivenFlags, Refused, UsageError, Verb, parse, refused
 from helix_ddx.store.workspace import VerbCall
 from helix_ddx.verbs.work import LOOP_VERBS
 from helix_tui import __version__
@@ -22,7 +22,7 @@ SET = Flag("set", "stringArray", "write a field of your own, key=value; may be r
 GLOBAL_FLAGS = (
     Flag("config", about="another settings file", default="$HOME/.ddx.yml"),
     Flag("library-base-path", about="another location of the library"),
-    Flag("no-update-check", "bool", "do not check for a newer release; the embedded tracker never does", eras=HEAD),
+    Flag("no-update-check", "bool", "do not check for a newer release; the embedded tracker never does"),
     Flag("verbose", "bool", "print more", short="v"),
 )
 """Flags that every DDx verb accepts."""
@@ -44,7 +44,7 @@ VERBS = (
             Flag("acceptance", about="how to tell when it is done"),
             Flag("description", about="what it is about"),
             Flag("parent", about="id of its parent bead"),
-            Flag("depends-on", "strings", "ids it waits for, comma-separated or repeated", eras=HEAD),
+            Flag("depends-on", "strings", "ids it waits for, comma-separated or repeated"),
             SET,
         ),
     ),
@@ -68,9 +68,9 @@ VERBS = (
             Flag("notes", about="new notes, replacing the old ones"),
             Flag("claim", "bool", "claim it: in_progress, with an owner"),
             Flag("unclaim", "bool", "release it: open, without an owner"),
-            Flag("external-blocker-reason", about="why it is blocked, for --status blocked", eras=HEAD),
-            Flag("blocked-by-ref", about="bead of another repository it waits for, repo#id", eras=HEAD),
-            Flag("reject-preserved", about="refuse a preserved result by its revision", eras=HEAD),
+            Flag("external-blocker-reason", about="why it is blocked, for --status blocked"),
+            Flag("blocked-by-ref", about="bead of another repository it waits for, repo#id"),
+            Flag("reject-preserved", about="refuse a preserved result by its revision"),
             SET,
             Flag("unset", "stringArray", "remove a field of your own; may be repeated"),
         ),
@@ -104,7 +104,7 @@ VERBS = (
             Flag("status", about="only this status"),
             Flag("label", about="only with this label"),
             JSON,
-            Flag("all", "bool", "no effect: archived beads are always listed", eras=HEAD),
+            Flag("all", "bool", "no effect: archived beads are always listed"),
             Flag("where", "stringArray", "only where a field has a value, key=value; may be repeated"),
         ),
         aliases=("ls",),
@@ -116,7 +116,7 @@ VERBS = (
         flags=(
             JSON,
             Flag("execution", "bool", "only what the loop would pick"),
-            Flag("include-human", "bool", "no effect", eras=HEAD),
+            Flag("include-human", "bool", "no effect"),
         ),
     ),
     Verb(("bead", "blocked"), "List what is blocked, and why", "verbs.lists:blocked", flags=(JSON,)),
@@ -168,8 +168,8 @@ VERBS = (
         most=MANY,
         flags=(JSON, Flag("fix", "bool", "repair them; needs ddx itself")),
     ),
-    Verb(("bead", "queue"), "Order of beads of one priority", eras=HEAD),
-    Verb(("bead", "queue", "top"), "Put a bead first", "verbs.create_update:top", "<id>", 1, 1, eras=HEAD),
+    Verb(("bead", "queue"), "Order of beads of one priority"),
+    Verb(("bead", "queue", "top"), "Put a bead first", "verbs.create_update:top", "<id>", 1, 1),
     Verb(
         ("bead", "queue", "move"),
         "Put a bead next to another",
@@ -178,12 +178,11 @@ VERBS = (
         1,
         1,
         (Flag("before", about="id to place it before"), Flag("after", about="id to place it after")),
-        eras=HEAD,
     ),
-    Verb(("bead", "queue", "clear"), "Clear a bead's place", "verbs.create_update:clear", "<id>", 1, 1, eras=HEAD),
-    Verb(("bead", "cooldown"), "The pause after an attempt that failed", eras=HEAD),
-    Verb(("bead", "cooldown", "show"), "Until when, and why", "verbs.work:show", "<id>", 1, 1, (JSON,), eras=HEAD),
-    Verb(("bead", "cooldown", "clear"), "End the pause now", "verbs.work:clear", "<id>", 1, 1, eras=HEAD),
+    Verb(("bead", "queue", "clear"), "Clear a bead's place", "verbs.create_update:clear", "<id>", 1, 1),
+    Verb(("bead", "cooldown"), "The pause after an attempt that failed"),
+    Verb(("bead", "cooldown", "show"), "Until when, and why", "verbs.work:show", "<id>", 1, 1, (JSON,)),
+    Verb(("bead", "cooldown", "clear"), "End the pause now", "verbs.work:clear", "<id>", 1, 1),
     Verb(
         ("bead", "clear-cooldown"),
         "End the pause of many beads",
@@ -192,23 +191,20 @@ VERBS = (
             Flag("all", "bool", "of every bead that has one"),
             Flag("reason", about="of those whose last status is this"),
         ),
-        eras=HEAD,
     ),
     Verb(
         ("bead", "needs-human"),
         "List proposed beads, under an older name",
         "verbs.status:needs_human",
         flags=(JSON,),
-        eras=HEAD,
     ),
     Verb(
         ("bead", "operator-attention"),
         "List claims that a stuck worker released",
         "verbs.status:released",
         flags=(JSON,),
-        eras=HEAD,
     ),
-    Verb(("bead", "human"), "Decide on a proposed bead", eras=HEAD),
+    Verb(("bead", "human"), "Decide on a proposed bead"),
     Verb(
         ("bead", "human", "resolve"),
         "Retry, split, drop or keep a proposed bead",
@@ -221,14 +217,12 @@ VERBS = (
             Flag("note", about="why; needed"),
             Flag("children", "strings", "ids it was split into, comma-separated or repeated"),
         ),
-        eras=HEAD,
     ),
     Verb(
         ("bead", "reap"),
         "Close epics whose parts are all done",
         "verbs.close:reap",
         flags=(Flag("apply", "bool", "close them; without it they are only listed"),),
-        eras=HEAD,
     ),
     Verb(
         ("bead", "lint"),
@@ -238,39 +232,27 @@ VERBS = (
         1,
         1,
         (JSON,),
-        eras=HEAD,
     ),
-    Verb(("bead", "ac-check"), "Needs ddx itself", REFUSED, "<bead-id>", 1, MANY, eras=HEAD),
-    refused("bead", "archive", eras=HEAD),
-    Verb(("bead", "merge"), "Needs ddx itself", REFUSED, "[path]", most=1, eras=HEAD),
-    refused("bead", "migrate", eras=HEAD),
-    refused("bead", "recheck-blockers", eras=HEAD),
-    Verb(("bead", "reconcile"), "Needs ddx itself", REFUSED, "[id ...]", most=MANY, eras=HEAD),
-    refused("bead", "reconcile-attachments", eras=HEAD),
-    refused("bead", "replay", eras=HEAD),
-    refused("bead", "replay-bench", eras=HEAD),
+    Verb(("bead", "ac-check"), "Needs ddx itself", REFUSED, "<bead-id>", 1, MANY),
+    refused("bead", "archive"),
+    Verb(("bead", "merge"), "Needs ddx itself", REFUSED, "[path]", most=1),
+    refused("bead", "migrate"),
+    refused("bead", "recheck-blockers"),
+    Verb(("bead", "reconcile"), "Needs ddx itself", REFUSED, "[id ...]", most=MANY),
+    refused("bead", "reconcile-attachments"),
+    refused("bead", "replay"),
+    refused("bead", "replay-bench"),
     Verb(("bead", "review"), "Needs ddx itself", REFUSED, "<id>", 1, MANY),
     Verb(("bead", "routing"), "Needs ddx itself", REFUSED, "<id>", 1, 1, (JSON,)),
-    Verb(("bead", "validate-ready"), "Needs ddx itself", REFUSED, eras=HEAD, quiet=True),
+    Verb(("bead", "validate-ready"), "Needs ddx itself", REFUSED, quiet=True),
     Verb(("version",), "Print the version of helix-ddx", "program:tell"),
     *LOOP_VERBS,
 )
 
 
-def verbs_of(era: str) -> tuple[Verb, ...]:
-    """The verbs of one release, each with the flags it has there."""
-    return tuple(verb for verb in VERBS if era in verb.eras)
-
-
-def flags_of(verb: Verb, era: str) -> tuple[Flag, ...]:
-    """The verb's own flags of one release, and help."""
-    own = tuple(flag for flag in verb.flags if era in flag.eras)
-    return (*own, Flag("help", "bool", f"help for {verb.name}", short="h"))
-
-
-def global_flags(era: str) -> tuple[Flag, ...]:
-    """The global flags of one release."""
-    return tuple(flag for flag in GLOBAL_FLAGS if era in flag.eras)
+def flags_of(verb: Verb) -> tuple[Flag, ...]:
+    """The verb's own flags, and help."""
+    return (*verb.flags, Flag("help", "bool", f"help for {verb.name}", short="h"))
 
 
 PROGRAM = "ddx"
@@ -278,13 +260,12 @@ PROGRAM = "ddx"
 _PLACEHOLDER = {"string": " string", "bool": "", "int": " int", "float": " float", "strings": " strings"}
 
 
-def find_verb(era: str, argv: Sequence[str]) -> tuple[Verb, list[str]]:
+def find_verb(argv: Sequence[str]) -> tuple[Verb, list[str]]:
     """The most specific verb that the words name, and the rest of the command line.
 
     A word that names no verb is left to the verb above it, which may ignore it, as in DDx.
     """
-    verbs = verbs_of(era)
-    takes_value = {f"--{flag.name}" for flag in global_flags(era) if flag.kind != "bool"}
+    takes_value = {f"--{flag.name}" for flag in GLOBAL_FLAGS if flag.kind != "bool"}
     rest = list(argv)
     found: Verb | None = None
     path: tuple[str, ...] = ()
@@ -297,7 +278,7 @@ def find_verb(era: str, argv: Sequence[str]) -> tuple[Verb, list[str]]:
             # the value of a global flag is not a verb
             place += 2 if word in takes_value else 1
             continue
-        deeper = next((verb for verb in verbs if verb.path[:-1] == path and _is_called(verb, word)), None)
+        deeper = next((verb for verb in VERBS if verb.path[:-1] == path and _is_called(verb, word)), None)
         if deeper is None:
             break
         found, path = deeper, deeper.path
@@ -330,10 +311,10 @@ def check_words(verb: Verb, words: Sequence[str]) -> None:
     raise UsageError(f"accepts at most {verb.most} arg(s), received {count}")
 
 
-def usage(verb: Verb, era: str) -> str:
+def usage(verb: Verb) -> str:
     """The usage block, after an error or at the end of a help text."""
     name = " ".join((PROGRAM, *verb.path))
-    children = [child for child in verbs_of(era) if child.path[:-1] == verb.path]
+    children = [child for child in VERBS if child.path[:-1] == verb.path]
     line = f"{name} {verb.use} [flags]" if verb.use else f"{name} [flags]"
     parts = [f"Usage:\n  {line}"]
     if children:
@@ -345,16 +326,16 @@ def usage(verb: Verb, era: str) -> str:
         listed = sorted(children, key=lambda child: child.name)
         rows = "".join(f"\n  {child.name:<{width}} {child.about.partition(chr(10))[0]}" for child in listed)
         parts.append(f"Available Commands:{rows}")
-    parts.append("Flags:\n" + _flag_rows(flags_of(verb, era)))
-    parts.append("Global Flags:\n" + _flag_rows(global_flags(era)))
+    parts.append("Flags:\n" + _flag_rows(flags_of(verb)))
+    parts.append("Global Flags:\n" + _flag_rows(GLOBAL_FLAGS))
     if children:
         parts.append(f'Use "{name} [command] --help" for more information about a command.')
     return "\n\n".join(parts) + "\n"
 
 
-def help_text(verb: Verb, era: str) -> str:
+def help_text(verb: Verb) -> str:
     """What ``--help`` prints."""
-    return f"{verb.about}\n\n{usage(verb, era)}"
+    return f"{verb.about}\n\n{usage(verb)}"
 
 
 def _flag_rows(flags: Sequence[Flag]) -> str:
@@ -373,34 +354,34 @@ def _default(flag: Flag) -> str:
     return f" (default {'is ' if flag.default[0] == '$' else ''}{shown})"
 
 
-def main(argv: Sequence[str], era: str) -> int:
+def main(argv: Sequence[str]) -> int:
     """Run one command of the embedded tracker; its exit code."""
     # invalid bytes become U+FFFD, as in Go's JSON
     words = [word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in argv]
     try:
-        verb, rest = find_verb(era, words)
+        verb, rest = find_verb(words)
     except UsageError as problem:
         return complain_of_all(str(problem))
-    flags = (*flags_of(verb, era), *global_flags(era))
+    flags = (*flags_of(verb), *GLOBAL_FLAGS)
     try:
         given = _given(verb, flags, rest)
         if verb.run != REFUSED and (given.on("help") or not verb.run):
-            _print(help_text(verb, era).encode())
+            _print(help_text(verb).encode())
             return 0
         if not given.on("help"):  # the help of a verb that is not offered says so
             check_words(verb, given.words)
         _require(flags, given)
     except UsageError as problem:
-        return _complain(str(problem), verb, era)
+        return _complain(str(problem), verb)
 
-    call = VerbCall(era, given)
+    call = VerbCall(given)
     module, _, function = verb.run.partition(":")
     module = module if module.startswith("helix_ddx.") else f"helix_ddx.{module}"
     try:
         code: int | None = getattr(importlib.import_module(module), function)(call)
     except (Refused, UnreadableLine) as problem:
         _tell(call)
-        return _complain(str(problem), verb, era)
+        return _complain(str(problem), verb)
     _tell(call)
     return code or 0
 
@@ -426,12 +407,12 @@ def _tell(call: VerbCall) -> None:
     _print(b"".join(call.out))
 
 
-def _complain(message: str, verb: Verb, era: str) -> int:
+def _complain(message: str, verb: Verb) -> int:
     if verb.quiet:
         _warn(f"Error: {message}\n")
     else:
         # DDx says it before and after the usage (docs/formats/ddx.md §0)
-        _warn(f"Error: {message}\n{usage(verb, era)}\nError: {message}\n")
+        _warn(f"Error: {message}\n{usage(verb)}\nError: {message}\n")
     return 1
 
 
@@ -469,4 +450,4 @@ def refuse(call: VerbCall) -> None:
 
 def tell(call: VerbCall) -> None:
     """``version``; DDx has no machine-readable form of it either."""
-    call.say(f"DDx stand-in: helix-ddx {__version__}\nSpeaks: {call.era}")
+    call.say(f"DDx stand-in: helix-ddx {__version__}")

@@ -48,7 +48,7 @@ def _suite(folder: Path, body: str, *words: str) -> subprocess.CompletedProcess[
     )
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", [pytest.param("0", marks=pytest.mark.nightly), "2"])
 def test_a_marked_test_that_passes_alone_does_not_fail_the_suite(tmp_path: Path, workers: str) -> None:
     body = "@pytest.mark.realtime\ndef test_slow(): assert again('slow')\ndef test_good(): pass\n"
     done = _suite(tmp_path, body, "-n", workers)

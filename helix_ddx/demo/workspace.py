@@ -162,7 +162,7 @@ class _Builder:
         # whole seconds, as git dates commits
         self.now = now // NS * NS
         self.disk = Disk()
-        self.store = Store(project / ".ddx", "head", self.disk)
+        self.store = Store(project / ".ddx", self.disk)
         self.commits: dict[str, str] = {}
 
     def build(self, strangers: tuple[str, ...]) -> DemoWorkspace:

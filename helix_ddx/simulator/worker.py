@@ -139,7 +139,7 @@ class Worker(ABC):
     def __post_init__(self) -> None:
         self.project = Path(os.path.realpath(self.project))
         self.ddx = self.project / ".ddx"
-        self.store = Store(self.ddx, "head", self.disk, self.clock)
+        self.store = Store(self.ddx, self.disk, self.clock)
         self.owner = self.env.get("DDX_AGENT_NAME") or HARNESS
         self.machine = machine_name(self.env)
         self.pid = os.getpid()

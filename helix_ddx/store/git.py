@@ -128,12 +128,9 @@ def writing(call: VerbCall, subject: str) -> Iterator[Beads]:
 @contextmanager
 def _alone(call: VerbCall) -> Iterator[None]:
     """Head serialises writes and commits of one project."""
-    if not call.head:
-        yield
-        return
     complaint = "tracker lock timeout (max elapsed, lock: .ddx/.git-tracker.lock, owner: {owner})"
     folder = call.workspace.ddx / ".git-tracker.lock"
-    lock = FolderLock(folder, call.era, clock=call.clock, guard=True, complaint=complaint)
+    lock = FolderLock(folder, clock=call.clock, guard=True, complaint=complaint)
     with held(lock):
         yield
 
@@ -158,8 +155,7 @@ def commit_write(call: VerbCall, subject: str) -> None:
             message = f"{prefix}(beads): {subject} [ddx: doc-stamp]"
             git(ddx, "commit", "--no-verify", "-q", "-m", message, "--", *map(os.fspath, paths))
     except OtherError as problem:
-        if call.head:
-            raise Refused(f"auto-commit beads tracker after {subject}: {problem}") from None
+        raise Refused(f"auto-commit beads tracker after {subject}: {problem}") from None
 
 
 def resolve_commit(call: VerbCall, name: str) -> str:

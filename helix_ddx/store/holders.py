@@ -219,14 +219,12 @@ def claims_of(call: VerbCall) -> Claims:
     """What readiness needs to know from outside the tracker."""
     project = call.workspace.project
     origin = project.origin_head() or ""
-    if not call.head:
-        return Claims(origin_head=origin)
     return Claims(leases=held_beads(project, call.env, call.clock()), origin_head=origin)
 
 
 def read_lease(call: VerbCall, bead_id: str) -> dict[str, Any] | None:
     """The lease on a bead, wherever some release put it."""
-    if not call.head or not _is_name(bead_id):
+    if not _is_name(bead_id):
         return None
     for root in lease_roots(call.workspace.project, call.env):
         try:
@@ -258,7 +256,7 @@ def write_lease(call: VerbCall, bead_id: str, owner: str, at: int) -> None:
 
 def remove_lease(call: VerbCall, bead_id: str) -> None:
     """Remove the leases on the bead."""
-    if not call.head or not _is_name(bead_id):
+    if not _is_name(bead_id):
         return
     own = lease_folder(call.workspace.root, call.env)
     # in every place: it moved between releases, and any of them would still hold the bead
@@ -283,6 +281,6 @@ def change_row(call: VerbCall, beads: Beads, bead_id: str, change: Callable[[Tra
     except UnreadableLine as problem:
         raise Refused(f"bead: {bead_id}: {problem}; nothing was written") from None
     row.put("updated_at", stamp(call.clock()))
-    check_row(row, call.era)
+    check_row(row)
     run_hook(call, "validate-bead-update", row.line())
     return beads.put(row)

@@ -39,16 +39,14 @@ class FolderLock:
 
     Args:
         folder: the folder itself; what it guards lies beside it.
-        era: ``april`` or ``head``; head adds a token to its lock.
         disk: the writer of the signature; its watchers hear of it.
-        guard: whether breakers also take head's own advisory file, for a real ddx beside us.
+        guard: whether breakers also take ddx's own advisory file, for a real ddx beside us.
         complaint: what `LockTimeout` says; ``{owner}`` stands for the owner's pid.
     """
 
     def __init__(
         self,
         folder: Path,
-        era: str,
         *,
         disk: Disk | None = None,
         clock: Callable[[], int] = now_ns,
@@ -56,7 +54,6 @@ class FolderLock:
         complaint: str = "bead: lock timeout (owner pid: {owner})",
     ) -> None:
         self.folder = folder
-        self.era = era
         self.disk = disk or Disk()
         self.clock = clock
         self.guard = guard
@@ -74,9 +71,8 @@ class FolderLock:
         try:
             self.disk.create(self.folder / "pid", str(os.getpid()))
             self.disk.create(self.folder / "acquired_at", second(self.clock()))
-            if self.era == "head":
-                self.disk.create(self.folder / "owner_token", os.urandom(32).hex())
-                (self.folder / "owner_token").chmod(0o600)
+            self.disk.create(self.folder / "owner_token", os.urandom(32).hex())
+            (self.folder / "owner_token").chmod(0o600)
             yield
         finally:
             # it may have been broken as stale and belong to another process by now
@@ -144,7 +140,7 @@ class FolderLock:
         here = os.open(self.folder.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(here, fcntl.LOCK_EX)
-            if self.guard and self.era == "head":
+            if self.guard:
                 with open(self.folder.with_name(f"{self.folder.name}.stale-break.lock"), "ab") as file:
                     fcntl.flock(file, fcntl.LOCK_EX)
                     yield

@@ -39,7 +39,6 @@ class Beads(Struct):
     """One state of the tracker, and what a command changes in it."""
 
     tracker: Tracker
-    era: str
     beads: dict[str, Bead] = {}
     changed: bool = False
     after: list[Callable[[], None]] = []
@@ -97,12 +96,12 @@ class Beads(Struct):
     def line(self, bead: Bead) -> bytes:
         """A record's line. Head writes a new record with version 0, and 1 whenever it is written again."""
         raw = bead.raw
-        if self.era == "head" and bead.schema_version == 0 and bead.id not in self.fresh:
+        if bead.schema_version == 0 and bead.id not in self.fresh:
             return self._current(TrackerRow.of(raw)).line()
         return raw
 
     def _current(self, row: TrackerRow) -> TrackerRow:
-        if self.era == "head" and row.fields.get("schema_version") == b"0":
+        if row.fields.get("schema_version") == b"0":
             row.fields["schema_version"] = b"1"
         return row
 
@@ -115,10 +114,9 @@ class BeadStore:
         warn: called for lines that are not records.
     """
 
-    def __init__(self, ddx: Path, era: str, *, warn: Callable[[str], None], clock: Callable[[], int] = now_ns) -> None:
+    def __init__(self, ddx: Path, *, warn: Callable[[str], None], clock: Callable[[], int] = now_ns) -> None:
         self.ddx = ddx
         self.path = ddx / "beads.jsonl"
-        self.era = era
         self.warn = warn
         self.clock = clock
         self._archive: Mapping[str, Bead] | None = None
@@ -137,13 +135,13 @@ class BeadStore:
         if tracker.dropped and not tracker.beads:
             count = len(tracker.dropped)
             raise Refused(f"bead: read {self.path}: {count} malformed record(s), 0 valid")
-        return Beads(tracker, self.era)
+        return Beads(tracker)
 
     def archived(self) -> Mapping[str, Bead]:
         """Closed beads that head moved out of the tracker."""
         if self._archive is None:
             path = self.ddx / "beads-archive.jsonl"
-            self._archive = read_tracker(path).beads if self.era == "head" else {}
+            self._archive = read_tracker(path).beads
         return self._archive
 
     @contextmanager
@@ -153,7 +151,7 @@ class BeadStore:
         Raises:
             Refused: somebody else holds the lock, or the file holds lines that are no records.
         """
-        lock = FolderLock(self.ddx / "beads.lock", self.era, clock=self.clock, guard=True)
+        lock = FolderLock(self.ddx / "beads.lock", clock=self.clock, guard=True)
         with held(lock):
             tracker = read_tracker(self.path)
             if tracker.problem:
@@ -161,7 +159,7 @@ class BeadStore:
             # rewriting the file would lose those lines
             if tracker.dropped:
                 raise Refused(_unreadable(self.path, tracker.dropped[0], len(tracker.dropped)))
-            beads = Beads(tracker, self.era)
+            beads = Beads(tracker)
             yield beads
             if beads.changed:
                 write_whole(self.path, beads.content())
@@ -210,16 +208,14 @@ class Store:
 
     Args:
         ddx: the project's ``.ddx`` folder.
-        era: ``april`` or ``head``; head adds a token to its lock.
         disk: the writer; its watchers hear of every write.
     """
 
-    def __init__(self, ddx: Path, era: str, disk: Disk | None = None, clock: Callable[[], int] = now_ns) -> None:
+    def __init__(self, ddx: Path, disk: Disk | None = None, clock: Callable[[], int] = now_ns) -> None:
         self.path = ddx / "beads.jsonl"
         self.lock_folder = ddx / "beads.lock"
-        self.era = era
         self.disk = disk or Disk(durable=True)
-        self.lock = FolderLock(self.lock_folder, era, disk=self.disk, clock=clock)
+        self.lock = FolderLock(self.lock_folder, disk=self.disk, clock=clock)
 
     def read(self) -> dict[str, Row]:
         """Every record by id; the last line of an id wins."""
@@ -285,8 +281,6 @@ def event(kind: str, summary: str, body: str, at: int, *, actor: str, source: st
     }
 
 
-APRIL_STATUSES = ("open", "in_progress", "closed")
-
 _STEPS = {
     "proposed": ("open", "cancelled"),
     "open": ("in_progress", "blocked", "proposed", "cancelled"),
@@ -307,7 +301,7 @@ NOTHING_MORE = StatusChange()
 """No fact beyond the two statuses."""
 
 
-def check_row(row: TrackerRow, era: str) -> Bead:
+def check_row(row: TrackerRow) -> Bead:
     """What holds of every record that is written.
 
     Raises:
@@ -318,7 +312,7 @@ def check_row(row: TrackerRow, era: str) -> Bead:
         raise Refused("bead: title is required")
     if not 0 <= bead.priority <= 4:
         raise Refused(f"bead: priority must be 0-4, got {bead.priority}")
-    if bead.status not in (STATUSES if era == "head" else APRIL_STATUSES):
+    if bead.status not in STATUSES:
         raise Refused(f"bead: invalid status: {bead.status}")
     if bead.id in bead.depends_on:
         raise Refused("bead: cannot depend on self")

@@ -97,18 +97,12 @@ class VerbCall(Struct, dict=True):
         err: lines for people, printed as they come.
     """
 
-    era: str
     given: GivenFlags
     clock: Callable[[], int] = now_ns
     env: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     out: list[bytes] = []
     err: list[str] = []
     here: Path = field(default_factory=Path.cwd)
-
-    @property
-    def head(self) -> bool:
-        """Whether the newer release is spoken."""
-        return self.era == "head"
 
     @property
     def id(self) -> str:
@@ -125,7 +119,7 @@ class VerbCall(Struct, dict=True):
         """Its tracker."""
         from helix_ddx.store.tracker import BeadStore  # the help needs none
 
-        return BeadStore(self.workspace.ddx, self.era, warn=self.warn, clock=self.clock)
+        return BeadStore(self.workspace.ddx, warn=self.warn, clock=self.clock)
 
     def say(self, text: str) -> None:
         """Add a line to the answer."""

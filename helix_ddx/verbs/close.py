@@ -34,8 +34,7 @@ def close(call: VerbCall) -> None:
     commit = resolve_commit(call, name) if name else ""
     with writing(call, f"close {call.id}") as beads:
         beads.bead(call.id)
-        if call.head:
-            reject_open_dependencies(beads, call.id)
+        reject_open_dependencies(beads, call.id)
         if session or commit:
             _close_with_evidence(call, beads, session, commit)
         else:
@@ -44,9 +43,6 @@ def close(call: VerbCall) -> None:
 
 def close_by_hand(call: VerbCall, beads: Beads, bead_id: str) -> None:
     """Close a bead without asking for evidence."""
-    if not call.head:
-        change_row(call, beads, bead_id, lambda row: row.put("status", "closed"))
-        return
     verdict = history.last_verdict(history.events_of(beads.row(bead_id), call.workspace.ddx))
     _end(call, beads, bead_id, "closed")
     if verdict == "BLOCK":
@@ -80,14 +76,10 @@ def _close_with_evidence(call: VerbCall, beads: Beads, session: str, commit: str
         if objection:
             note = f"[{second(call.clock())}] closure rejected: closure gate: insufficient evidence: {objection}"
             row.put_text("notes", "\n".join(text for text in (row.text("notes"), note) if text))
-        elif call.head:
-            transition(row, "closed", StatusChange(manual_close=True))
         else:
-            row.put("status", "closed")
+            transition(row, "closed", StatusChange(manual_close=True))
 
     bead = change_row(call, beads, call.id, change)
-    if not call.head:
-        return
     if bead.status == "closed":
         _move_events_out(call, beads, call.id)
         _cascade(call, beads, call.id)
@@ -217,18 +209,15 @@ def reopen(call: VerbCall) -> None:
     now, ddx = call.clock(), call.workspace.ddx
 
     def change(row: TrackerRow) -> None:
-        if call.head:
-            transition(row, "open", StatusChange(manual_reopen=True))
-        else:
-            row.put("status", "open")
+        transition(row, "open", StatusChange(manual_reopen=True))
         row.drop("owner")
-        clear_claim(row, call.era)
+        clear_claim(row)
         if notes:
             row.put_text("notes", "\n\n".join(text for text in (row.text("notes"), notes) if text))
         if history.is_attached(row):
             history.move_in(row, ddx)
             beads.after.append(lambda: remove(history.attachment(ddx, call.id)))
-        approved = call.head and history.last_verdict(history.events_of(row, ddx)) == "APPROVE"
+        approved = history.last_verdict(history.events_of(row, ddx)) == "APPROVE"
         history.add_inline(row, history.new_event("reopen", now, summary=reason))
         if approved:
             because = f"\nreason={reason}" if reason else ""
@@ -291,18 +280,17 @@ def doctor(call: VerbCall) -> None:
         raise Refused("bead doctor: --fix needs ddx itself; the embedded tracker only looks")
     beads, path = call.store.read(), call.store.path
     findings = [finding for bead in beads.beads.values() for finding in _oversized(bead)]
-    if call.head:
-        known = {**call.store.archived(), **beads.beads}
-        findings += [finding for bead in beads.beads.values() for finding in _bad_edges(bead, known)]
-        findings += [
-            {
-                "kind": "unparseable_line",
-                "bead_id": f"line {dropped.line} (unparseable)",
-                "field_path": "line",
-                "sample_head": dropped.excerpt[:80],
-            }
-            for dropped in beads.tracker.dropped
-        ]
+    known = {**call.store.archived(), **beads.beads}
+    findings += [finding for bead in beads.beads.values() for finding in _bad_edges(bead, known)]
+    findings += [
+        {
+            "kind": "unparseable_line",
+            "bead_id": f"line {dropped.line} (unparseable)",
+            "field_path": "line",
+            "sample_head": dropped.excerpt[:80],
+        }
+        for dropped in beads.tracker.dropped
+    ]
     findings.sort(key=lambda finding: finding["bead_id"])
     if call.given.on("json"):
         report = {"path": str(path), "fixed": False, "clean": not findings, "findings": findings or None}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
 
 from helix_ddx.files import go_json, instant_of, loads, second, stamp
 from helix_ddx.flags import Refused
@@ -19,7 +18,6 @@ from helix_ddx.verbs import create_update
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import Bead, UnreadableLine
-from helix_tui.core.ground.project import machine_name
 
 CLAIM_KEYS = ("claimed-at", "claimed-pid", "claimed-machine", "claimed-session", "claimed-worktree")
 PROTECTED = frozenset({"events", "session_id", *CLAIM_KEYS})
@@ -37,7 +35,7 @@ _SET_FIELDS = frozenset({"parent", "description", "notes", "acceptance", "issue_
 def create(call: VerbCall) -> None:
     """``bead create``: print the id of a new bead."""
     row = _new_row(call)
-    check_row(row, call.era)
+    check_row(row)
     if call.env.get("DDX_ACTOR_ISSUE_TYPE") == "operator-prompt" == row.text("issue_type"):
         raise Refused("bead: operator-prompt bead may not mutate another operator-prompt bead")
     run_hook(call, "validate-bead-create", row.line())
@@ -49,11 +47,9 @@ def create(call: VerbCall) -> None:
         for target in bead.depends_on:
             if target not in beads.beads:
                 raise Refused(f"bead: dependency not found: {target}")
-        if call.head:
-            create_update.reject_ancestors(beads, bead, bead.depends_on)
+        create_update.reject_ancestors(beads, bead, bead.depends_on)
         beads.put(row, new=True)
-        if call.head:
-            beads.after.append(lambda: _mark_lifecycle(call))
+        beads.after.append(lambda: _mark_lifecycle(call))
     call.say(bead_id)
 
 
@@ -67,8 +63,7 @@ def _new_row(call: VerbCall) -> TrackerRow:
     row.put("issue_type", given.text("type") or "task")
     row.put("created_at", stamp(now))
     row.put("updated_at", stamp(now))
-    if call.head:
-        row.put("schema_version", 0)
+    row.put("schema_version", 0)
     row.put_list("labels", _labels(given.text("labels")))
     for name in ("acceptance", "description", "parent"):
         row.put_text(name, given.text(name))
@@ -76,7 +71,7 @@ def _new_row(call: VerbCall) -> TrackerRow:
     bead_id = row.text("id")
     row.put_list("dependencies", [create_update.edge(bead_id, target, now) for target in targets if target])
     for name, value in _pairs(call):
-        _set_extra(row, name, value, call.era)
+        _set_extra(row, name, value)
     return row
 
 
@@ -114,7 +109,7 @@ def _change_fields(call: VerbCall) -> None:
     pairs = [(name, _checked(call, name, value)) for name, value in _pairs(call)]
     blocker = _blocker(call, pairs)
     with writing(call, f"update {call.id}") as beads:
-        if call.head and call.given.text("status") == "closed":
+        if call.given.text("status") == "closed":
             create_update.reject_open_dependencies(beads, call.id)
         change_row(call, beads, call.id, lambda row: _apply(call, row, pairs, blocker))
 
@@ -136,10 +131,10 @@ def _apply(call: VerbCall, row: TrackerRow, pairs: list[tuple[str, str]], blocke
         if name in _SET_FIELDS:
             row.put_text(name, value)
         else:
-            _set_extra(row, name, value, call.era)
+            _set_extra(row, name, value)
     for name in given.all("unset"):
         if name not in KNOWN:
-            row.drop(*(RANK_KEYS if call.head and name in RANK_KEYS else (name,)))
+            row.drop(*(RANK_KEYS if name in RANK_KEYS else (name,)))
     if given.has("status"):
         _set_status(call, row, given.text("status"), blocker)
     if given.has("reject-preserved"):
@@ -155,9 +150,6 @@ def _reject(call: VerbCall, row: TrackerRow, rev: str) -> None:
 
 
 def _set_status(call: VerbCall, row: TrackerRow, status: str, blocker: str) -> None:
-    if not call.head:
-        row.put("status", status)
-        return
     before = row.text("status")
     transition(row, status, StatusChange(blocker_reason=blocker if status == "blocked" else ""))
     if call.given.text("blocked-by-ref") and status == "blocked":
@@ -206,13 +198,13 @@ def _checked(call: VerbCall, name: str, value: str) -> str:
     return found
 
 
-def _set_extra(row: TrackerRow, name: str, value: str, era: str) -> None:
+def _set_extra(row: TrackerRow, name: str, value: str) -> None:
     """Write a custom field: true and false become booleans; everything else except a rank stays text."""
-    if name in KNOWN or (era == "head" and name == "schema_version"):
+    if name in KNOWN or name == "schema_version":
         return
     if value in ("true", "false"):
         row.put(name, value == "true")
-    elif era == "head" and name in RANK_KEYS:
+    elif name in RANK_KEYS:
         if not _WHOLE.match(value.strip()):
             raise Refused(f"queue-rank must be an integer, got: {go_json(value)}")
         row.drop(*RANK_KEYS)
@@ -222,39 +214,29 @@ def _set_extra(row: TrackerRow, name: str, value: str, era: str) -> None:
 
 
 def claim(call: VerbCall) -> None:
-    """Take a bead: in April the record says so, at head a lease beside it does too."""
+    """Take a bead: a lease beside the record says so."""
     owner = call.given.text("assignee") or call.assignee()
     now = call.clock()
     with writing(call, f"claim {call.id}") as beads:
         bead = beads.bead(call.id)
-        if call.head:
-            create_update.reject_open_dependencies(beads, call.id)
+        create_update.reject_open_dependencies(beads, call.id)
         # in_progress is no refusal by itself: its worker may be gone
         if bead.status not in ("open", "in_progress") or _is_held(call, bead):
             raise Refused(f"bead: cannot claim {call.id} from status {bead.status}")
-        change_row(call, beads, call.id, lambda row: _take(call, row, owner, now))
-        if call.head:
-            beads.after.append(lambda: write_lease(call, call.id, owner, now))
+        change_row(call, beads, call.id, lambda row: _take(row, owner))
+        beads.after.append(lambda: write_lease(call, call.id, owner, now))
 
 
 def _is_held(call: VerbCall, bead: Bead) -> bool:
     """Whether the bead is held, by the rule of readiness."""
-    era: Literal["april", "head"] = "head" if call.head else "april"
-    queue = classify({bead.id: bead}, now=call.clock(), era=era, claims=claims_of(call))
+    queue = classify({bead.id: bead}, now=call.clock(), era="head", claims=claims_of(call))
     return any(reason.kind == "claimed" for reason in queue.standing(bead.id).reasons)
 
 
-def _take(call: VerbCall, row: TrackerRow, owner: str, now: int) -> None:
+def _take(row: TrackerRow, owner: str) -> None:
     row.put_text("owner", owner)
-    if call.head:
-        transition(row, "in_progress")
-        row.drop(*CLAIM_KEYS, "work-heartbeat-at")
-        return
-    row.put("status", "in_progress")
-    row.put("claimed-at", second(now))
-    row.put("claimed-pid", str(os.getpid()))
-    row.put("execute-loop-heartbeat-at", stamp(now))
-    row.put("claimed-machine", machine_name(call.env))
+    transition(row, "in_progress")
+    row.drop(*CLAIM_KEYS, "work-heartbeat-at")
 
 
 def unclaim(call: VerbCall) -> None:
@@ -267,17 +249,14 @@ def unclaim(call: VerbCall) -> None:
 def release(call: VerbCall, row: TrackerRow) -> None:
     """Clear every trace of a claim from a record."""
     if row.text("status") == "in_progress":
-        if call.head:
-            transition(row, "open")
-        else:
-            row.put("status", "open")
+        transition(row, "open")
     row.drop("owner")
-    clear_claim(row, call.era)
+    clear_claim(row)
 
 
-def clear_claim(row: TrackerRow, era: str) -> None:
+def clear_claim(row: TrackerRow) -> None:
     """Remove the fields in which a record says who holds it."""
-    row.drop(*CLAIM_KEYS, "work-heartbeat-at" if era == "head" else "execute-loop-heartbeat-at")
+    row.drop(*CLAIM_KEYS, "work-heartbeat-at")
 
 
 STEP = 10
@@ -379,8 +358,7 @@ def add(call: VerbCall) -> None:
         # nothing is put, so nothing is written
         if target in bead.depends_on:
             return
-        if call.head:
-            reject_ancestors(beads, bead, (target,))
+        reject_ancestors(beads, bead, (target,))
         if _meets_a_circle(beads.beads, bead_id, target):
             raise Refused(f"bead: circular dependency: {bead_id} -> {target}")
         row = beads.row(bead_id)

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from helix_ddx.files import ZERO_TIME, Number, instant_of, loads, plain, second, time_text
+from helix_ddx.files import ZERO_TIME, Number, instant_of, loads, plain, time_text
 from helix_ddx.flags import Refused
 from helix_ddx.store import events as history
 from helix_ddx.store.git import writing
 from helix_ddx.store.places import TrackerRow
-from helix_ddx.store.tracker import APRIL_STATUSES, Beads
+from helix_ddx.store.tracker import Beads
 from helix_ddx.store.workspace import VerbCall
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.readiness import Queue, Standing, classify
@@ -77,7 +77,7 @@ _decode = msgspec.json.Decoder(_Shown).decode
 _FIELDS = {field.encode_name: field for field in msgspec.structs.fields(_Shown) if field.name != "blocker"}
 
 
-def _shown(bead: Bead, head: bool) -> _Shown:
+def _shown(bead: Bead) -> _Shown:
     try:
         shown = _decode(bead.raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -85,7 +85,7 @@ def _shown(bead: Bead, head: bool) -> _Shown:
     shown.status, shown.issue_type, shown.priority = bead.status, bead.issue_type, bead.priority
     shown.created_at = time_text(shown.created_at)
     shown.updated_at = time_text(shown.updated_at)
-    shown.schema_version = (shown.schema_version or 1) if head else None
+    shown.schema_version = shown.schema_version or 1
     shown.blocker = None
     return shown
 
@@ -120,7 +120,7 @@ def say_ordered(call: VerbCall, value: Any) -> None:
 
 
 def _say_beads(call: VerbCall, beads: Iterable[Bead]) -> None:
-    say_ordered(call, [_shown(bead, call.head) for bead in beads])
+    say_ordered(call, [_shown(bead) for bead in beads])
 
 
 # --- list -----------------------------------------------------------------------------------------------
@@ -185,20 +185,17 @@ def _fits(bead: Bead, where: Mapping[str, str]) -> bool:
 
 
 def queue_of(call: VerbCall, beads: Mapping[str, Bead]) -> Queue:
-    """The tracker classified by the rule of the release that is spoken."""
+    """The tracker classified by today's rule."""
     from helix_ddx.store.holders import claims_of
 
-    return classify(beads, now=call.clock(), era="head" if call.head else "april", claims=claims_of(call))
+    return classify(beads, now=call.clock(), era="head", claims=claims_of(call))
 
 
 def ready(call: VerbCall) -> None:
-    """``bead ready``: at head what the loop would pick; in April, without a flag, more than that."""
+    """``bead ready``: what the loop would pick."""
     beads = call.store.read().beads
     queue = queue_of(call, beads)
-    if call.head or call.given.on("execution"):
-        found = [beads[bead_id] for bead_id in queue.ready]
-    else:
-        found = dependency_ready(queue)
+    found = [beads[bead_id] for bead_id in queue.ready]
     if call.given.on("json"):
         _say_beads(call, found)
         return
@@ -206,25 +203,6 @@ def ready(call: VerbCall) -> None:
         call.say("No ready beads.")
     for bead in found:
         call.say(f"{bead.id}  P{bead.priority}  {bead.title}")
-
-
-def dependency_ready(queue: Queue) -> list[Bead]:
-    """April's wider notion: open, and nothing it waits for is open."""
-    found = [
-        bead
-        for bead in queue.beads.values()
-        if bead.status == "open" and _reason(queue.standing(bead.id), "waiting_dependencies") is None
-    ]
-    return sorted(found, key=_by_age)
-
-
-def dependency_blocked(queue: Queue) -> list[Bead]:
-    """Open beads that wait for something."""
-    return [
-        bead
-        for bead in queue.beads.values()
-        if bead.status == "open" and _reason(queue.standing(bead.id), "waiting_dependencies") is not None
-    ]
 
 
 def _by_age(bead: Bead) -> tuple[int, int, bytes]:
@@ -239,23 +217,23 @@ def _reason(standing: Standing, kind: str) -> tuple[str, tuple[str, ...]] | None
 
 
 def blocked(call: VerbCall) -> None:
-    """``bead blocked``: in April what waits or pauses, at head only what its status says."""
+    """``bead blocked``: what is blocked by its status."""
     beads = call.store.read().beads
     queue = queue_of(call, beads)
     entries = []
     for bead in sorted(beads.values(), key=_by_age):
-        blocker = _head_blocker(queue, bead) if call.head else _april_blocker(queue, bead)
+        blocker = _head_blocker(queue, bead)
         if blocker is not None:
             entries.append((bead, blocker))
     if call.given.on("json"):
         shown = []
         for bead, blocker in entries:
-            shown.append(_shown(bead, call.head))
+            shown.append(_shown(bead))
             shown[-1].blocker = blocker
         say_ordered(call, shown)
         return
     if not entries:
-        call.say("No externally blocked beads." if call.head else "No blocked beads.")
+        call.say("No externally blocked beads.")
     for bead, blocker in entries:
         call.say(f"{bead.id}  P{bead.priority}  {bead.title}  {_why(bead, blocker)}")
 
@@ -273,25 +251,6 @@ def _head_blocker(queue: Queue, bead: Bead) -> _Blocker | None:
         return None
     found = _reason(queue.standing(bead.id), "blocked_external")
     return _Blocker(kind="blocked-status", reason=found[0] if found else "")
-
-
-def _april_blocker(queue: Queue, bead: Bead) -> _Blocker | None:
-    if bead.status != "open":
-        return None
-    standing = queue.standing(bead.id)
-    targets = [edge.depends_on_id for edge in bead.dependencies]
-    waiting = [one for one in targets if one not in queue.beads or queue.beads[one].status != "closed"]
-    if waiting:
-        return _Blocker(kind="dependency", unclosed_dep_ids=waiting)
-    if standing.until is None:
-        return None
-    detail = bead.document().get("execute-loop-last-detail")
-    return _Blocker(
-        kind="retry-cooldown",
-        next_eligible_at=second(standing.until),
-        last_status=bead.loop_last_status,
-        last_detail=detail if isinstance(detail, str) else "",
-    )
 
 
 TOOLS = ("bd", "br")
@@ -325,7 +284,7 @@ def export(call: VerbCall) -> None:
     lines = []
     for bead in everything(call, beads.beads).values():
         line = beads.line(bead)
-        if call.head and bead.events_attachment:
+        if bead.events_attachment:
             row = TrackerRow.of(line)
             history.move_in(row, call.workspace.ddx)
             line = row.line()
@@ -434,7 +393,7 @@ def _add(call: VerbCall, beads: Beads, rows: list[TrackerRow]) -> int:
         bead = row.bead()
         if bead.id in beads.beads:
             continue
-        if bead.status not in (STATUSES if call.head else APRIL_STATUSES):
+        if bead.status not in STATUSES:
             row.put("status", "open")
         if not 0 <= bead.priority <= 4:
             row.put("priority", min(max(bead.priority, 0), 4))

@@ -24,7 +24,7 @@ from helix_ddx.store.tracker import Beads, transition
 from helix_ddx.store.workspace import VerbCall
 from helix_ddx.verbs.close import close_by_hand, note
 from helix_ddx.verbs.create_update import edge
-from helix_ddx.verbs.lists import dependency_blocked, dependency_ready, everything, queue_of, say_ordered
+from helix_ddx.verbs.lists import everything, queue_of, say_ordered
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ground.files import names_in, read_bytes
 from helix_tui.core.ground.time import parse_instant
@@ -32,31 +32,6 @@ from helix_tui.core.ground.time import parse_instant
 
 def status(call: VerbCall) -> None:
     """``bead status``."""
-    if call.head:
-        _head_status(call)
-    else:
-        _april_status(call)
-
-
-def _april_status(call: VerbCall) -> None:
-    beads = call.store.read().beads
-    queue = queue_of(call, beads)
-    statuses = Counter(bead.status for bead in beads.values())
-    counts = {
-        "open": statuses["open"],
-        "closed": statuses["closed"],
-        "blocked": len(dependency_blocked(queue)),
-        "ready": len(dependency_ready(queue)),
-        "total": len(beads),
-    }
-    if call.given.on("json"):
-        say_ordered(call, counts)
-        return
-    for name in ("total", "open", "closed", "ready", "blocked"):
-        call.say(f"{name.capitalize() + ':':<9}{counts[name]}")
-
-
-def _head_status(call: VerbCall) -> None:
     beads = call.store.read().beads
     queue = queue_of(call, beads)
     known = everything(call, beads)
@@ -399,8 +374,7 @@ def _stored_row(call: VerbCall, beads: Beads) -> TrackerRow:
 
 
 def _document(call: VerbCall, row: TrackerRow, lease: dict[str, Any] | None) -> dict[str, Any]:
-    if call.head:
-        history.move_in(row, call.workspace.ddx)
+    history.move_in(row, call.workspace.ddx)
     document = {}
     for name, raw in row.fields.items():
         try:
@@ -450,7 +424,7 @@ def _tell(call: VerbCall, row: TrackerRow, lease: dict[str, Any] | None) -> None
             call.say(f"{label + ':':<10}{text}")
     call.say(f"Created:  {clock_text(bead.created_at)}")
     call.say(f"Updated:  {clock_text(bead.updated_at)}")
-    own = KNOWN | {"schema_version"} if call.head else KNOWN
+    own = KNOWN | {"schema_version"}
     extra = [name for name in sorted(row.fields) if name not in own]
     if extra:  # DDx looks at a lease only for a record that has fields of somebody else's
         _print_claim(call, row, lease or {})

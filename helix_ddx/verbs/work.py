@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from helix_ddx.files import ZERO_TIME, instant_of, second, stamp, time_text
-from helix_ddx.flags import APRIL, HEAD, Flag, Kind, Refused, Verb, refused
+from helix_ddx.files import instant_of, second, stamp, time_text
+from helix_ddx.flags import Flag, Kind, Refused, Verb, refused
 from helix_ddx.store.events import add_inline, new_event
 from helix_ddx.store.git import writing
-from helix_ddx.store.holders import ActiveWork, change_row, read_run_records, read_workers
+from helix_ddx.store.holders import change_row, read_workers
 from helix_ddx.store.places import TrackerRow
 from helix_ddx.store.workspace import VerbCall
 from helix_ddx.verbs.lists import queue_of, say_ordered
@@ -21,8 +21,6 @@ from helix_ddx.verbs.status import active_work
 from helix_tui.core.beads import readiness
 from helix_tui.core.beads.readiness import Queue, pick_order
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ground.processes.threads import pid_alive
-from helix_tui.core.ground.time import format_age
 
 _SIMULATION = "helix_ddx.simulator.verb:run"
 _NOT_RUN = "verbs.work:run_nothing"
@@ -47,23 +45,6 @@ def _passed_over(kind: Kind, names: str) -> tuple[Flag, ...]:
 
 _ROUTE = _passed_over("string", "effort from harness model provider")
 
-_APRIL_LOOP = (
-    *_ROUTE,
-    *_passed_over("string", "max-tier min-tier model-ref profile review-harness review-model"),
-    *_passed_over("int", "adaptive-min-tier-window"),
-    *_passed_over("float", "max-cost"),
-    *_passed_over("bool", "local no-adaptive-min-tier"),
-    Flag("poll-interval", "duration", "how often to look for more; without it the loop ends"),
-    *(_PROJECT, _ONCE, _NO_REVIEW, JSON),
-)
-
-_APRIL_ONE = (
-    *_ROUTE,
-    *_passed_over("string", "context-budget model-ref prompt"),
-    *_passed_over("bool", "no-merge"),
-    *(_PROJECT, JSON),
-)
-
 _HEAD_ATTEMPT = (
     *_ROUTE,
     *_passed_over("string", "attempt-backend profile reason review-tier"),
@@ -86,23 +67,16 @@ _HEAD_LOOP = (
     *(_ONCE, JSON),
 )
 
-_AGENT = (
-    "benchmark capabilities catalog check condense doctor executions list log metrics models providers "
-    "replay route-status run usage"
-)
-
 LOOP_VERBS = (
-    Verb(("work",), "Drain the queue", _NOT_RUN, flags=_APRIL_LOOP, eras=APRIL),
-    Verb(("work",), f"Drain the queue, simulated{_ABOUT_OWN}", _SIMULATION, flags=_HEAD_LOOP, eras=HEAD),
+    Verb(("work",), f"Drain the queue, simulated{_ABOUT_OWN}", _SIMULATION, flags=_HEAD_LOOP),
     Verb(
         ("work", "plan"),
         "What the loop would take next",
         "verbs.work:plan",
         flags=(JSON, Flag("limit", "int", "at most N, 0 for all", default="10")),
-        eras=HEAD,
     ),
-    Verb(("work", "status"), "Live workers of this project", "verbs.work:status", flags=(JSON,), eras=HEAD),
-    Verb(("work", "focus"), "What the loop will not take, and why", "verbs.work:focus", flags=(JSON,), eras=HEAD),
+    Verb(("work", "status"), "Live workers of this project", "verbs.work:status", flags=(JSON,)),
+    Verb(("work", "focus"), "What the loop will not take, and why", "verbs.work:focus", flags=(JSON,)),
     Verb(
         ("work", "clear-cooldowns"),
         "End the pause of many beads",
@@ -112,10 +86,9 @@ LOOP_VERBS = (
             Flag("status", about="of those whose last status is this"),
             Flag("dry-run", "bool", "only count them"),
         ),
-        eras=HEAD,
     ),
-    refused("work", "analyze", eras=HEAD),
-    refused("work", "metrics", eras=HEAD),
+    refused("work", "analyze"),
+    refused("work", "metrics"),
     Verb(
         ("try",),
         f"Run one bead, simulated{_ABOUT_OWN}",
@@ -124,23 +97,8 @@ LOOP_VERBS = (
         1,
         1,
         (*_HEAD_ATTEMPT, *_passed_over("bool", "force-claim")),
-        eras=HEAD,
     ),
-    Verb(("agent",), "April's loop", eras=APRIL),
-    Verb(("agent", "execute-loop"), "Drain the queue", _NOT_RUN, flags=_APRIL_LOOP, eras=APRIL),
-    Verb(("agent", "execute-bead"), "Run one bead", _NOT_RUN, "<bead-id>", 1, 1, _APRIL_ONE, eras=APRIL),
-    Verb(("agent", "workers"), "Attempts at work", "verbs.work:workers", flags=(JSON, _PROJECT), eras=APRIL),
-    *(refused("agent", name, eras=APRIL) for name in _AGENT.split()),
 )
-
-
-def run_nothing(_call: VerbCall) -> None:
-    """April's loop, which is known by its help and not simulated.
-
-    Raises:
-        Refused: always.
-    """
-    raise Refused("this needs ddx itself: April's loop is not simulated")
 
 
 _KINDS = {
@@ -332,41 +290,6 @@ def _workers(call: VerbCall) -> list[dict[str, Any]]:
         worker |= {name: text for name, text in row.items() if text}
         found.append(worker | {"last_activity_at": stamp(claim.at or 0)})
     return found
-
-
-def workers(call: VerbCall) -> None:
-    """``agent workers``: attempts at work in this project; there is no server here that could have others."""
-    call.here /= call.given.text("project")
-    beads = call.store.read().beads
-    records = read_run_records(call.workspace.project)
-    rows = [_at_work(call, each, beads) for each in records if each.attempt_id and _is_live(each, call.clock())]
-    if call.given.on("json"):
-        say_ordered(call, rows)
-        return
-    if not rows:
-        call.say("no active workers")
-    for row in rows:
-        cells = (row["state"], row["bead_id"], row.get("bead_title", "-"), row.get("harness", "-"))
-        call.say("  ".join((*cells, row.get("model", "-"), format_age(row.get("elapsed_ms", 0) / 1000))))
-
-
-def _is_live(record: ActiveWork, now: int) -> bool:
-    """Whether the process of a run record lives, or, where it names none, its own time has not run out."""
-    if record.pid is not None:
-        return pid_alive(record.pid)
-    return record.expires_at is None or record.expires_at > now
-
-
-def _at_work(call: VerbCall, record: ActiveWork, beads: Mapping[str, Bead]) -> dict[str, Any]:
-    row: dict[str, Any] = {"id": f"local-{record.attempt_id}", "kind": "local", "state": "running"}
-    bead = beads.get(record.bead_id)
-    worker = {"bead_id": record.bead_id, "bead_title": bead.title if bead else ""}
-    worker |= {"harness": record.harness, "model": record.model}
-    row |= {name: text for name, text in worker.items() if text}
-    row["started_at"] = stamp(record.started_at) if record.started_at is not None else ZERO_TIME
-    age_ms = (call.clock() - record.started_at) // 1_000_000 if record.started_at is not None else 0
-    row |= {"elapsed_ms": age_ms} if age_ms > 0 else {}
-    return row | ({"pid": record.pid} if record.pid is not None else {})
 
 
 _FIELDS = ("work-retry-after", "work-last-status", "work-last-detail")

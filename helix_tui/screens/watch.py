@@ -52,7 +52,7 @@ class ConsoleMonitor:
         project = snapshot.project
         curator = None
         if not read_only:
-            curator = Curator(project, lambda era: find_executable(project, ddx, era=era), who="helix", as_of=clock)
+            curator = Curator(project, lambda: find_executable(project, ddx), who="helix", as_of=clock)
             # the monitor does not wait: what it may not write now it tries again later
             curator.gate = WriteGate(project, patience_s=0.0)
         self._monitor = BackgroundMonitor(

@@ -18,7 +18,7 @@ from helix_tui.core.editing.execute import gate as executable
 from helix_tui.screens.editing.preview import HalfWaySheet, PreviewSheet, TroubleSheet
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
-from tests.core.supervision.conftest import ERAS, go_line, row
+from tests.core.supervision.conftest import go_line, row
 from tests.programs import write_ddx
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.conftest import console as console  # a fixture of the screens' room
@@ -66,8 +66,7 @@ DIES = "os.kill(os.getpid(), 9)"
 def ddx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeDdx:
     """Write a ddx that does as a script says; ``passed()`` is the embedded tracker's answer."""
 
-    def make(code: str, era: str = "head") -> Path:
-        monkeypatch.setenv("HELIX_DDX_ERA", era)
+    def make(code: str) -> Path:
         path = write_ddx(tmp_path / "bin" / "ddx", code)
         monkeypatch.setenv("PATH", f"{path.parent}:{os.defpath}")
         monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
@@ -77,11 +76,9 @@ def ddx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeDdx:
 
 
 @pytest.fixture
-def make_root(project: ProjectFactory) -> Callable[[str], Path]:
-    def make(era: str) -> Path:
-        rows = [row(f"demo-{number}", era=era) for number in range(3)]
-        if era == "april":
-            rows[0]["claimed-at"] = "2026-04-01T00:00:00Z"
+def make_root(project: ProjectFactory) -> Callable[[], Path]:
+    def make() -> Path:
+        rows = [row(f"demo-{number}") for number in range(3)]
         return project([go_line(each).rstrip("\n") for each in rows])
 
     return make
@@ -95,10 +92,9 @@ def hold(cli: Cli, root: Path, *ids: str) -> Any:
     return cli("eligible", *(ids or ("demo-0",)), "off", "--json", "-C", root)
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_too_old(era: str, cli: Cli, ddx: MakeDdx, make_root: Callable[[str], Path]) -> None:
-    ddx(TOO_OLD, era)
-    root = make_root(era)
+def test_too_old(cli: Cli, ddx: MakeDdx, make_root: Callable[[], Path]) -> None:
+    ddx(TOO_OLD)
+    root = make_root()
     ran = hold(cli, root)
     assert ran.code == 69
     assert "unknown flag: --set" in ran.err
@@ -107,20 +103,18 @@ def test_too_old(era: str, cli: Cli, ddx: MakeDdx, make_root: Callable[[str], Pa
     assert rows_of(root)["demo-0"].get("execution-eligible") is None
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_missing(era: str, cli: Cli, make_root: Callable[[str], Path], tmp_path: Path) -> None:
-    root = make_root(era)
+def test_missing(cli: Cli, make_root: Callable[[], Path], tmp_path: Path) -> None:
+    root = make_root()
     ran = cli("eligible", "demo-0", "off", "--ddx", tmp_path / "nowhere", "-C", root)
     assert ran.code == 127
     assert "there is no ddx at" in ran.err
     assert not (root / ".helix" / "journal.jsonl").exists()
 
 
-@pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("code", [LOUD, CHATTY])
-def test_noise_is_no_harm(code: str, era: str, cli: Cli, ddx: MakeDdx, make_root: Callable[[str], Path]) -> None:
-    ddx(code, era)
-    root = make_root(era)
+def test_noise_is_no_harm(code: str, cli: Cli, ddx: MakeDdx, make_root: Callable[[], Path]) -> None:
+    ddx(code)
+    root = make_root()
     assert hold(cli, root).code == 0
     assert rows_of(root)["demo-0"]["execution-eligible"] is False
     made = cli("create", "A new one", "--labels", "helix,phase:build", "--type", "bug", "--json", "-C", root)
@@ -129,10 +123,9 @@ def test_noise_is_no_harm(code: str, era: str, cli: Cli, ddx: MakeDdx, make_root
     assert rows_of(root)[bead_id]["title"] == "A new one"
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_an_error_with_exit_code_0(era: str, cli: Cli, ddx: MakeDdx, make_root: Callable[[str], Path]) -> None:
-    ddx(ZERO_WITH_AN_ERROR, era)
-    root = make_root(era)
+def test_an_error_with_exit_code_0(cli: Cli, ddx: MakeDdx, make_root: Callable[[], Path]) -> None:
+    ddx(ZERO_WITH_AN_ERROR)
+    root = make_root()
     ran = hold(cli, root)
     assert ran.code == 1
     assert "execution-eligible is absent, not False" in ran.err
@@ -140,20 +133,18 @@ def test_an_error_with_exit_code_0(era: str, cli: Cli, ddx: MakeDdx, make_root: 
     assert ran.document["after"] == {}
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_another_change_than_was_asked_for(era: str, cli: Cli, ddx: MakeDdx, make_root: Callable[[str], Path]) -> None:
-    ddx(SOMETHING_ELSE, era)
-    root = make_root(era)
+def test_another_change_than_was_asked_for(cli: Cli, ddx: MakeDdx, make_root: Callable[[], Path]) -> None:
+    ddx(SOMETHING_ELSE)
+    root = make_root()
     ran = hold(cli, root)
     assert ran.code == 1
     assert "execution-eligible is True, not False" in ran.err
     assert rows_of(root)["demo-0"]["execution-eligible"] is True
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_half_of_a_bulk_change(era: str, cli: Cli, ddx: MakeDdx, make_root: Callable[[str], Path]) -> None:
-    ddx(SECOND_FAILS, era)
-    root = make_root(era)
+def test_half_of_a_bulk_change(cli: Cli, ddx: MakeDdx, make_root: Callable[[], Path]) -> None:
+    ddx(SECOND_FAILS)
+    root = make_root()
     ran = hold(cli, root, "demo-0", "demo-1", "demo-2")
     assert ran.code == 1
     assert (ran.document["ran"], ran.document["result"]) == (1, "partial")
@@ -166,10 +157,10 @@ def test_half_of_a_bulk_change(era: str, cli: Cli, ddx: MakeDdx, make_root: Call
 
 
 def test_a_ddx_that_hangs_or_dies_is_told_with_its_state(
-    cli: Cli, ddx: MakeDdx, make_root: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    cli: Cli, ddx: MakeDdx, make_root: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executable, "TIMEOUT_S", 1.0)
-    root = make_root("head")
+    root = make_root()
     for code, words in ((HANGS, "no answer after 1 s"), (DIES, "ddx ended with -9")):
         ddx(code)
         ran = hold(cli, root)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
-from tests.core.supervision.conftest import ERAS, row
+from tests.core.supervision.conftest import row
 
 pytestmark = pytest.mark.long
 
@@ -328,12 +328,3 @@ def test_hostile_text_stays_text(cli: Cli, root: Path) -> None:
     assert "\x1b" not in ran.out
     assert rows_in(root)["demo-a1"]["title"] == "\x1b[31mred\x1b[0m; rm -rf / $(x)"
     assert "\x1b" not in cli("journal", "op-1", "-C", root).out
-
-
-@pytest.mark.parametrize("era", ERAS)
-def test_the_embedded_tracker_speaks_the_trackers_own_vocabulary(cli: Cli, project: ProjectFactory, era: str) -> None:
-    mark = {"execute-loop-last-status": "x"} if era == "april" else {"work-last-status": "x"}
-    root = project([json.dumps(row("demo-a1", era=era, **mark))], name=era, git=True)
-    ran = cli("cancel", "demo-a1", "-C", root)
-    assert ran.code == (1 if era == "april" else 0)
-    assert ("no status cancelled" in ran.err) == (era == "april")

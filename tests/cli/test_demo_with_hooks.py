@@ -79,7 +79,14 @@ class Demo:
         return {row["id"]: row for row in map(json.loads, lines)}
 
 
-@pytest.mark.parametrize("level", ["low", "medium", "high"])
+@pytest.mark.parametrize(
+    "level",
+    [
+        pytest.param("low", marks=pytest.mark.nightly),
+        "medium",
+        pytest.param("high", marks=pytest.mark.nightly),
+    ],
+)
 def test_the_demo_runs_to_its_end_with_our_own_hook(tmp_path: Path, level: str) -> None:
     demo = Demo(tmp_path / "demo")
     runs = list(demo.run(level))

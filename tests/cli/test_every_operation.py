@@ -87,20 +87,18 @@ AT_HEAD: dict[str, Words] = {
 }  # fmt: skip
 
 
-def small(era: str) -> list[str]:
+def small() -> list[str]:
     """A tracker in which every operation finds its bead."""
     rows = [
-        row("demo-1", era=era, description="d", acceptance="a", labels=["helix", " odd", "x"]),
-        row("demo-2", era=era, priority=1, owner="somebody", odd=1.5),
-        row("demo-3", era=era, parent="demo-e", notes="two\nlines"),
-        row("demo-4", "demo-1", "demo-2", era=era),
-        row("demo-5", era=era, status="closed"),
-        row("demo-6", era=era, status="closed", closing_commit_sha="abc"),
-        row("demo-e", era=era, issue_type="epic", title="Epic: e"),
-        row("demo-h", era=era, execution__eligible=True),
+        row("demo-1", description="d", acceptance="a", labels=["helix", " odd", "x"]),
+        row("demo-2", priority=1, owner="somebody", odd=1.5),
+        row("demo-3", parent="demo-e", notes="two\nlines"),
+        row("demo-4", "demo-1", "demo-2"),
+        row("demo-5", status="closed"),
+        row("demo-6", status="closed", closing_commit_sha="abc"),
+        row("demo-e", issue_type="epic", title="Epic: e"),
+        row("demo-h", execution__eligible=True),
     ]
-    if era == "april":
-        rows[0]["claimed-at"] = "2026-04-01T00:00:00Z"
     return [go_line(each).rstrip("\n") for each in rows]
 
 
@@ -152,40 +150,28 @@ def _embedded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", [*OPERATIONS, *AT_HEAD])
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_done_and_taken_back(
-    era: str, name: str, cli: Cli, project: ProjectFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if era == "april" and name in AT_HEAD:
-        pytest.skip("this release has no such thing")
-    monkeypatch.setenv("HELIX_DDX_ERA", era)
-    root = project(small(era))
+def test_done_and_taken_back(name: str, cli: Cli, project: ProjectFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = project(small())
     trial(cli, root, (OPERATIONS | AT_HEAD)[name](picked(root)))
 
 
 @pytest.mark.skipif(not FULL, reason="HELIX_LOAD=full takes the given trackers too")
-@pytest.mark.parametrize("era", ["april", "head"])
 def test_done_and_taken_back_on_the_given_trackers(
-    era: str, cli: Cli, shared: Path, project: ProjectFactory, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, shared: Path, project: ProjectFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HELIX_DDX_ERA", era)
     root = project()
-    shutil.copy(shared / "data" / "ddx" / GIVEN[era], root / ".ddx" / "beads.jsonl")
+    shutil.copy(shared / "data" / "ddx" / GIVEN["head"], root / ".ddx" / "beads.jsonl")
     beads = picked(root)
-    for name, words in (OPERATIONS | (AT_HEAD if era == "head" else {})).items():
+    for name, words in (OPERATIONS | (AT_HEAD)).items():
         if name != "focus":  # hundreds of commands: the small trackers do that
             trial(cli, root, words(beads))
 
 
-@pytest.mark.parametrize("era", ["april", "head"])
 def test_what_has_no_way_back_says_so_beforehand(
-    era: str, cli: Cli, project: ProjectFactory, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, project: ProjectFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HELIX_DDX_ERA", era)
-    root = project(small(era))
-    words = ["cancel", "demo-1"] if era == "head" else ["create", "x", "--allow-vague", "--no-rules"]
-    if era == "april":
-        words = ["create", "x", "--labels", "helix,phase:build", "--type", "bug"]
+    root = project(small())
+    words = ["cancel", "demo-1"]
     shown = cli(*words, "--dry-run", "--json", "-C", root).document
     assert not shown["undoable"]
     assert shown["why_not"]

@@ -115,7 +115,7 @@ def run(case: Case, ddx: Ddx, root: Path, env: dict[str, str]) -> Outcome:
     env = {name: value for name, value in env.items() if not name.startswith(_FOREIGN)}
     home = root.parent / "home"
     home.mkdir()
-    env |= {"HOME": str(home), "XDG_DATA_HOME": str(home / "data"), "HELIX_DDX_ERA": case.era}
+    env |= {"HOME": str(home), "XDG_DATA_HOME": str(home / "data")}
     env |= {**_QUIET, **_WHO, **_GIT}
     if case.claim is not None:
         claim = cases(case.era)[case.claim]

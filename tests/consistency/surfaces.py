@@ -694,12 +694,18 @@ FAST = tuple(name for name in SURFACES if not name.startswith("screen"))
 """Surfaces that need no screen."""
 
 
-def contradictions(overlay: Scene, names: Iterable[str] = SURFACES) -> list[str]:
-    """What the surfaces say against each other, one line each; empty where they agree."""
+def contradictions(overlay: Scene, names: Iterable[str] = SURFACES, *, first: bool = False) -> list[str]:
+    """What the surfaces say against each other, one line each; empty where they agree.
+
+    Args:
+        first: whether to stop at the first surface that contradicts those before it.
+    """
     said: dict[tuple[str, str], dict[str, list[str]]] = {}
     for name in names:
         for subject, value in SURFACES[name](overlay):
             said.setdefault(subject, {}).setdefault(repr(value), []).append(name)
+        if first and any(len(values) > 1 for values in said.values()):
+            break
     found = [
         f"{' '.join(subject)}: " + ", ".join(f"{value} ({' '.join(dict.fromkeys(by))})" for value, by in values.items())
         for subject, values in said.items()

@@ -92,6 +92,7 @@ def test_all_recorded_runs_are_told_alike(timeline: Path, recorded: Callable[[Pa
     assert contradictions(recorded(timeline, 1.0), FAST) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("timeline", GIVEN, ids=lambda path: path.stem)
 def test_all_recorded_runs_are_told_alike_on_the_way(timeline: Path, recorded: Callable[[Path, float], Scene]) -> None:
     assert contradictions(recorded(timeline, 0.6), FAST) == []
@@ -110,7 +111,10 @@ def test_a_real_tracker_with_all_its_evidence_is_told_alike(evidenced: Scene) ->
     assert len(evidenced.ask("attempts")["attempts"]) > 3_000
 
 
-@pytest.mark.parametrize(("name", "now"), TRACKERS, ids=[name for name, _ in TRACKERS])
+@pytest.mark.parametrize(
+    ("name", "now"),
+    [pytest.param(*given, id=given[0], marks=[pytest.mark.nightly] if "." in given[0][-3:] else []) for given in TRACKERS],
+)
 def test_real_trackers_are_told_alike(name: str, now: str, tracker: Callable[[str, str], Scene]) -> None:
     assert contradictions(tracker(name, now)) == []
 

@@ -108,7 +108,7 @@ class Console(Terminal):
         editor = ddx.with_name("editor")
         editor.write_text("#!/bin/sh\nexec sleep 600\n")
         editor.chmod(0o755)
-        words = ["env", f"{MARK}={mark}", f"EDITOR={editor}", "HELIX_DDX_ERA=head", sys.executable]
+        words = ["env", f"{MARK}={mark}", f"EDITOR={editor}", sys.executable]
         super().__init__([*words, "-m", "helix_tui", "-C", str(root), "--ddx", str(ddx)], root, home)
 
     def press(self, keys: Sequence[str]) -> None:

@@ -29,6 +29,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.nightly
 def test_a_session_does_only_what_the_page_names(tmp_path: Path) -> None:
     acts, wrong = drill(tmp_path, 3.0, COMMANDS)
     assert {act.call for act in acts} >= {"execve", "write"}

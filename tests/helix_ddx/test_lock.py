@@ -31,9 +31,8 @@ def test_the_timeout_is_a_number_or_a_duration(text: str, seconds: float, monkey
     assert lock_timeout() == seconds
 
 
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_a_dead_owner_loses_its_lock_and_its_half_written_file(era: str, tmp_path: Path) -> None:
-    lock = FolderLock(tmp_path / "beads.lock", era, guard=True)
+def test_a_dead_owner_loses_its_lock_and_its_half_written_file(tmp_path: Path) -> None:
+    lock = FolderLock(tmp_path / "beads.lock", guard=True)
     dead = _dead_pid()
     lock.folder.mkdir()
     (lock.folder / "pid").write_text(str(dead))
@@ -42,7 +41,7 @@ def test_a_dead_owner_loses_its_lock_and_its_half_written_file(era: str, tmp_pat
     other.write_text("somebody else's")
     with lock.held():
         assert (lock.folder / "pid").read_text() == str(os.getpid())
-    left = {other.name} | ({"beads.lock.stale-break.lock"} if era == "head" else set())
+    left = {other.name} | ({"beads.lock.stale-break.lock"})
     assert {path.name for path in tmp_path.iterdir()} == left
 
 
@@ -50,7 +49,7 @@ def test_a_folder_that_was_never_signed_is_waited_for_and_then_broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DDX_BEAD_LOCK_TIMEOUT", "0")
-    lock = FolderLock(tmp_path / "beads.lock", "head")
+    lock = FolderLock(tmp_path / "beads.lock")
     lock.folder.mkdir()
     with pytest.raises(LockTimeout, match="owner pid: unknown"), lock.held():
         pass
@@ -61,7 +60,7 @@ def test_a_folder_that_was_never_signed_is_waited_for_and_then_broken(
 
 
 def test_the_token_is_for_its_owner_alone(tmp_path: Path) -> None:
-    lock = FolderLock(tmp_path / "beads.lock", "head")
+    lock = FolderLock(tmp_path / "beads.lock")
     with lock.held():
         token = lock.folder / "owner_token"
         assert len(token.read_text()) == 64
@@ -69,7 +68,7 @@ def test_the_token_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_was_taken_over_is_not_taken_back(tmp_path: Path) -> None:
-    lock = FolderLock(tmp_path / "beads.lock", "april")
+    lock = FolderLock(tmp_path / "beads.lock")
     with lock.held():
         (lock.folder / "pid").write_text("1")
     assert (lock.folder / "pid").read_text() == "1"
@@ -84,7 +83,7 @@ def test_of_many_breakers_one_holds_it_at_a_time(tmp_path: Path) -> None:
     def work() -> None:
         nonlocal inside, worst, done
         for _ in range(10):
-            with FolderLock(folder, "head").held():
+            with FolderLock(folder).held():
                 inside += 1
                 worst = max(worst, inside)
                 done += 1

@@ -117,7 +117,7 @@ class Stage:
         (self.project / "README.md").write_text("demo\n")
         ignored = ".ddx/agent-logs/\n.ddx/*.lock\n.ddx/executions/*/embedded/\n"
         (self.project / ".gitignore").write_text(ignored)
-        Store(self.project / ".ddx", "head").write_new(self.rows)
+        Store(self.project / ".ddx").write_new(self.rows)
         commit(self.project, "base")
 
     def worker(self) -> Worker:

@@ -35,7 +35,7 @@ IDS = st.text("abcdef0123456789.-_", min_size=1, max_size=12)
 def test_a_change_keeps_every_row_and_every_line(
     rows: dict[str, dict[str, Any]], junk: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    store = Store(tmp_path_factory.mktemp("store"), "head", Disk())
+    store = Store(tmp_path_factory.mktemp("store"), Disk())
     expected = {bead: {**row, "id": bead} for bead, row in rows.items()}
     store.write_new(list(expected.values()), tuple(junk))
     with store.change() as found:
@@ -48,7 +48,7 @@ def test_a_change_keeps_every_row_and_every_line(
 
 
 def test_rows_stand_as_go_writes_them(tmp_path: Path) -> None:
-    store = Store(tmp_path, "head", Disk())
+    store = Store(tmp_path, Disk())
     store.write_new([{"title": "a <b> & c\u2028", "id": "x-2"}, {"id": "x-1", "b": 1, "a": {"z": 1, "y": 2}}])
     first, second, end = store.path.read_text().split("\n")
     assert first == '{"a":{"z":1,"y":2},"b":1,"id":"x-1"}'
@@ -58,7 +58,7 @@ def test_rows_stand_as_go_writes_them(tmp_path: Path) -> None:
 
 
 def test_an_exception_changes_nothing_and_frees_the_lock(tmp_path: Path) -> None:
-    store = Store(tmp_path, "head", Disk())
+    store = Store(tmp_path, Disk())
     store.write_new([{"id": "x"}])
 
     def spoil() -> None:
@@ -72,17 +72,16 @@ def test_an_exception_changes_nothing_and_frees_the_lock(tmp_path: Path) -> None
     assert not store.lock_folder.exists()
 
 
-@pytest.mark.parametrize(("era", "names"), [("april", 2), ("head", 3)])
-def test_the_lock_is_a_folder_with_its_owner(era: str, names: int, tmp_path: Path) -> None:
-    store = Store(tmp_path, era, Disk())
+def test_the_lock_is_a_folder_with_its_owner(tmp_path: Path) -> None:
+    store = Store(tmp_path, Disk())
     with store.locked():
         assert (store.lock_folder / "pid").read_text() == str(os.getpid())
-        assert len(list(store.lock_folder.iterdir())) == names
+        assert len(list(store.lock_folder.iterdir())) == 3
 
 
 def test_a_held_lock_is_waited_for_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DDX_BEAD_LOCK_TIMEOUT", "0s")
-    store = Store(tmp_path, "head", Disk())
+    store = Store(tmp_path, Disk())
     with store.locked(), pytest.raises(LockTimeout, match=f"owner pid: {os.getpid()}"), store.locked():
         pass
 
@@ -93,7 +92,7 @@ def test_a_held_lock_is_waited_for_and_named(tmp_path: Path, monkeypatch: pytest
     ids=["dead", "ancient"],
 )
 def test_a_dead_or_ancient_lock_is_broken(pid: str, acquired: str, tmp_path: Path) -> None:
-    store = Store(tmp_path, "head", Disk(), clock=lambda: 1_795_000_000 * NS)
+    store = Store(tmp_path, Disk(), clock=lambda: 1_795_000_000 * NS)
     store.lock_folder.mkdir()
     (store.lock_folder / "pid").write_text(pid)
     (store.lock_folder / "acquired_at").write_text(acquired)
@@ -104,7 +103,7 @@ def test_a_dead_or_ancient_lock_is_broken(pid: str, acquired: str, tmp_path: Pat
 
 
 def test_writers_do_not_lose_each_others_changes(tmp_path: Path) -> None:
-    store = Store(tmp_path, "head", Disk())
+    store = Store(tmp_path, Disk())
     store.write_new([{"id": "x", "count": 0}])
 
     def count() -> None:

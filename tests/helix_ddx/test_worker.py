@@ -53,7 +53,7 @@ def make_project(folder: Path, **beads: Any) -> Path:
         }
         for number, (title, act) in enumerate(beads.items())
     ]
-    Store(project / ".ddx", "head").write_new(rows)
+    Store(project / ".ddx").write_new(rows)
     commit(project, "base")
     return project
 
@@ -65,7 +65,7 @@ def work(project: Path, **orders: Any) -> list[SimulatedResult]:
 
 
 def row_of(project: Path, number: int = 0) -> Row:
-    return Store(project / ".ddx", "head").read()[f"demo-{number:08x}"]
+    return Store(project / ".ddx").read()[f"demo-{number:08x}"]
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
@@ -173,7 +173,7 @@ def test_nothing_done_without_a_word_stops_head(tmp_path: Path) -> None:
 
 def test_head_closes_an_epic_with_its_last_child(tmp_path: Path) -> None:
     project = make_project(tmp_path, child={"outcome": "success"}, parent={"outcome": "success"})
-    with Store(project / ".ddx", "head").change() as rows:
+    with Store(project / ".ddx").change() as rows:
         rows["demo-00000001"]["issue_type"] = "epic"
         rows["demo-00000000"]["parent"] = "demo-00000001"
     work(project)
@@ -299,7 +299,7 @@ def test_an_act_that_cannot_be_played_is_named(act: Any, why: str, tmp_path: Pat
 
 def test_a_bead_without_an_act_succeeds_by_editing_the_file_that_it_names(tmp_path: Path) -> None:
     project = make_project(tmp_path, plain=None)
-    with Store(project / ".ddx", "head").change() as rows:
+    with Store(project / ".ddx").change() as rows:
         del rows["demo-00000000"]["simulate"]
         rows["demo-00000000"]["description"] = "## Files\n- notes/today.md\n"
     (result,) = work(project)
@@ -325,7 +325,7 @@ def test_the_demo_is_drained_by_the_command(tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     assert document["workspace"] == str(project)
     assert document["counts"]["landed"] >= 3
-    assert Store(project / ".ddx", "head").read()[bead_id("accents")]["status"] == "closed"
+    assert Store(project / ".ddx").read()[bead_id("accents")]["status"] == "closed"
 
 
 @pytest.mark.parametrize("words", [("work", "-C"), ("drain", "-C")])

@@ -45,9 +45,7 @@ def test_a_title_is_no_id() -> None:
 def test_a_change_to_such_a_bead_is_refused_with_its_id(project: ProjectFactory, bead_id: str) -> None:
     root = project([row("a-1"), row(bead_id)])
     before = (root / ".ddx" / "beads.jsonl").read_bytes()
-    curator = Curator(
-        find_project(root, env={}), lambda era: find_executable(find_project(root), None, era=era, env={})
-    )
+    curator = Curator(find_project(root, env={}), lambda: find_executable(find_project(root), None, env={}))
     done = curator.run([CloseBead(bead_id)])
     assert any(bead_id in str(refusal) for refusal in done.plan.refusals), done
     assert (root / ".ddx" / "beads.jsonl").read_bytes() == before

@@ -161,8 +161,13 @@ def test_there_are_over_a_hundred_kinds() -> None:
     assert set(COMBINED) < set(KINDS)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", KINDS)
+ALONE = [name for name in KINDS if name not in COMBINED]
+"""Kinds that leave no room for another: each has a repository of its own at every change, the others at night."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if name in ALONE else pytest.mark.nightly) for name in KINDS]
+)
 def test_nothing_outside_is_shown_or_changed(name: str, stranger: Stranger, secret: Path) -> None:
     if not name.startswith(GIT_ITSELF_IS_HARMED):
         track(stranger.root)

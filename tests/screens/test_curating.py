@@ -21,7 +21,7 @@ from helix_tui.screens.loop.screen import LoopScreen
 from helix_tui.screens.queue.bead_screen import BeadScreen
 from helix_tui.screens.queue.screen import QueueScreen
 from helix_tui.screens.sheet import LinesSheet
-from tests.core.supervision.conftest import ERAS, row, settled
+from tests.core.supervision.conftest import row, settled
 from tests.programs import write_ddx, write_program
 from tests.screens.conftest import Console, MakeConsole
 
@@ -88,26 +88,21 @@ def ahead(app: Console) -> str:
     return "\n".join(app.screen.outlook.plan.lines)
 
 
-def tracker(era: str) -> list[str]:
+def tracker() -> list[str]:
     rows = [
-        row("demo-a", era=era, priority=1, title="Alpha", labels=["area:one"]),
-        row("demo-b", "demo-a", era=era, title="Beta", labels=["area:one", "area:two"]),
-        row("demo-c", era=era, title="Gamma", acceptance="1. it holds", description="Before"),
-        row("demo-d", era=era, title="Delta", parent="demo-e"),
-        row("demo-e", era=era, title="Epsilon", issue_type="epic"),
-        row("demo-f", era=era, title="Phi", status="closed"),
+        row("demo-a", priority=1, title="Alpha", labels=["area:one"]),
+        row("demo-b", "demo-a", title="Beta", labels=["area:one", "area:two"]),
+        row("demo-c", title="Gamma", acceptance="1. it holds", description="Before"),
+        row("demo-d", title="Delta", parent="demo-e"),
+        row("demo-e", title="Epsilon", issue_type="epic"),
+        row("demo-f", title="Phi", status="closed"),
     ]
     return [json.dumps(each, sort_keys=True) for each in rows]
 
 
-@pytest.fixture(params=ERAS)
-def era(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
-def app(console: MakeConsole, era: str) -> Console:
-    return console(tracker(era))
+def app(console: MakeConsole) -> Console:
+    return console(tracker())
 
 
 def on(app: Console, bead_id: str) -> None:
@@ -145,7 +140,7 @@ async def there_and_back(
 
 
 async def test_what_has_a_key_is_done_by_name_as_well(console: MakeConsole) -> None:
-    app = console(tracker("head"))
+    app = console(tracker())
     async with app.run_test(size=(120, 40)) as pilot:
         await thought(pilot)
         for way_in in ("colon", "ctrl+p"):
@@ -216,7 +211,7 @@ async def test_a_key_does_it_and_undo_takes_it_back(app: Console, case: str) -> 
 
 
 @pytest.mark.parametrize("place", ["top", "before", "after"])
-async def test_the_rank_moves_where_ddx_speaks_of_it(app: Console, era: str, place: str) -> None:
+async def test_the_rank_moves_where_ddx_speaks_of_it(app: Console, place: str) -> None:
     async def do(pilot: Pilot[int]) -> None:
         cast(QueueScreen, app.screen).action_rank(place)
         if place != "top":
@@ -224,22 +219,13 @@ async def test_the_rank_moves_where_ddx_speaks_of_it(app: Console, era: str, pla
             await press(pilot, "enter")
         await thought(pilot)
 
-    if era == "head":
-        await there_and_back(app, "demo-d", do, lambda rows: "queue-rank" in rows["demo-d"])
-        return
-    async with app.run_test(size=(120, 40)) as pilot:
-        on(app, "demo-d")
-        await do(pilot)
-        assert app.sees("this ddx has no order within a priority")
+    await there_and_back(app, "demo-d", do, lambda rows: "queue-rank" in rows["demo-d"])
 
 
-async def test_cancelling_is_for_good_and_says_so(app: Console, era: str) -> None:
+async def test_cancelling_is_for_good_and_says_so(app: Console) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         on(app, "demo-c")
         await press(pilot, "x", "c")
-        if era == "april":
-            assert app.sees("this ddx has no status cancelled; close the bead, or make it not eligible")
-            return
         assert app.sees("Cannot be undone")
         await press(pilot, "enter")
         assert rows_of(app)["demo-c"]["status"] == "cancelled"
@@ -495,7 +481,7 @@ async def test_a_key_right_after_a_change_rests_on_what_is_there_then(app: Conso
 # --- texts ------------------------------------------------------------------------------------------------
 
 
-async def test_a_new_bead_is_judged_while_it_is_written(app: Console, era: str) -> None:
+async def test_a_new_bead_is_judged_while_it_is_written(app: Console) -> None:
     async with app.run_test(size=(120, 44)) as pilot:
         await thought(pilot)
         before = rows_of(app)
@@ -643,7 +629,7 @@ async def test_an_edit_of_a_bead_changed_meanwhile_is_kept_in_a_file(
 
 
 async def test_read_only_says_so_at_every_key(console: MakeConsole) -> None:
-    app = console(tracker("head"), read_only=True)
+    app = console(tracker(), read_only=True)
     async with app.run_test(size=(120, 40)) as pilot:
         before = (app.root / ".ddx" / "beads.jsonl").read_bytes()
         for key in ("e", "s", "d", "p", "+", "-", "#", "c", "x", "E", "N", "F", "w", "u", "U", "a"):
@@ -656,7 +642,7 @@ async def test_read_only_says_so_at_every_key(console: MakeConsole) -> None:
 
 
 async def test_a_line_that_cannot_be_read_is_named_before_and_after(console: MakeConsole) -> None:
-    app = console([*tracker("head"), '{"id":"torn'])
+    app = console([*tracker(), '{"id":"torn'])
     async with app.run_test(size=(120, 40)) as pilot:
         on(app, "demo-a")
         await press(pilot, "e")
@@ -682,7 +668,7 @@ async def test_a_bulk_change_that_fails_half_way_shows_the_exact_state(
     console: MakeConsole, fake: Callable[[str], str]
 ) -> None:
     ddx = fake("if 'demo-c' in args: sys.exit('Error: disk on fire')\nsys.exit(passed())")
-    app = console(tracker("head"), ddx=ddx)
+    app = console(tracker(), ddx=ddx)
     async with app.run_test(size=(120, 40)) as pilot:
         await thought(pilot)
         before = rows_of(app)
@@ -713,7 +699,7 @@ async def test_a_conflict_in_the_middle_says_what_is_done(
         '\'"execution-eligible":false,"title":"Delta"\'))\n'
         "sys.exit(code)"
     )
-    rows = [json.dumps(json.loads(line), separators=(",", ":")) for line in tracker("head")]
+    rows = [json.dumps(json.loads(line), separators=(",", ":")) for line in tracker()]
     app = console(rows, ddx=ddx)
     async with app.run_test(size=(120, 40)) as pilot:
         await thought(pilot)
@@ -766,7 +752,7 @@ async def test_a_real_tracker_comes_back_byte_for_byte(console: MakeConsole, sha
 async def test_a_ddx_that_fails_leaves_the_console_usable(
     console: MakeConsole, fake: Callable[[str], str], code: str, said: str
 ) -> None:
-    app = console(tracker("head"), ddx=fake(code))
+    app = console(tracker(), ddx=fake(code))
     async with app.run_test(size=(120, 40)) as pilot:
         before = rows_of(app)
         on(app, "demo-a")
@@ -780,7 +766,7 @@ async def test_a_ddx_that_fails_leaves_the_console_usable(
 
 
 async def test_a_ddx_that_is_not_there_says_what_to_do(console: MakeConsole) -> None:
-    app = console(tracker("head"), ddx="/nowhere/ddx")
+    app = console(tracker(), ddx="/nowhere/ddx")
     async with app.run_test(size=(120, 40)) as pilot:
         on(app, "demo-a")
         await press(pilot, "e")
@@ -794,7 +780,7 @@ async def test_a_running_change_is_marked_counted_and_can_be_stopped(
 ) -> None:
     gate = tmp_path / "gate"
     ddx = fake(f"while not os.path.exists({str(gate)!r}): time.sleep(0.01)\nsys.exit(passed())")
-    app = console(tracker("head"), ddx=ddx)
+    app = console(tracker(), ddx=ddx)
     async with app.run_test(size=(120, 40)) as pilot:
         await thought(pilot)
         queue = cast(QueueScreen, app.screen)
@@ -870,7 +856,7 @@ async def test_the_loop_changes_the_bead_of_an_attempt(app: Console, monkeypatch
 
 
 async def test_a_long_title_does_not_push_the_question_about_it_out_of_a_side_pane(console: MakeConsole) -> None:
-    bead = row("demo-a", era=ERAS[0], title="Say which line of a timetable is wrong, and count lines from one")
+    bead = row("demo-a", title="Say which line of a timetable is wrong, and count lines from one")
     app = console([json.dumps(bead, sort_keys=True)])
     async with app.run_test(size=(48, 24)) as pilot:
         await press(pilot, "x")
@@ -880,7 +866,7 @@ async def test_a_long_title_does_not_push_the_question_about_it_out_of_a_side_pa
 async def test_a_hook_of_the_repository_is_shown_and_allowed_by_a_key_and_the_change_goes_on(
     console: MakeConsole,
 ) -> None:
-    app = console(tracker("head"))
+    app = console(tracker())
     hook = app.root / ".ddx" / "hooks" / "validate-bead-update"
     hook.parent.mkdir()
     hook.write_text("#!/bin/sh\necho checked >> hook-ran\n")
@@ -899,7 +885,7 @@ async def test_a_hook_of_the_repository_is_shown_and_allowed_by_a_key_and_the_ch
 
 
 async def test_what_cannot_be_entered_as_allowed_is_said_and_nothing_runs(console: MakeConsole) -> None:
-    app = console(tracker("head"))
+    app = console(tracker())
     hook = app.root / ".ddx" / "hooks" / "validate-bead-update"
     hook.parent.mkdir()
     hook.write_text("#!/bin/sh\necho checked >> hook-ran\n")

@@ -8,7 +8,6 @@ import pytest
 
 from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.queue.screen import QueueScreen
-from tests.core.supervision.conftest import ERAS
 from tests.screens.conftest import MakeConsole
 from tests.screens.test_curating import ahead, press, thought, toasts, tracker
 
@@ -34,9 +33,8 @@ KEYS: dict[str, tuple[list[str], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("era", ERAS)
-async def test_marked_beads_are_changed_together(console: MakeConsole, era: str) -> None:
-    app = console(tracker(era))
+async def test_marked_beads_are_changed_together(console: MakeConsole) -> None:
+    app = console(tracker())
     async with app.run_test(size=(120, 40)) as pilot:
         await thought(pilot)
         queue = cast(QueueScreen, app.screen)

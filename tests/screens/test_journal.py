@@ -49,7 +49,7 @@ def journal(app: Console) -> JournalScreen:
 
 def curator(app: Console, who: str = "human") -> Curator:
     project = find_project(app.root)
-    return Curator(project, lambda era: find_executable(project, None, era=era), who=who)
+    return Curator(project, lambda: find_executable(project, None), who=who)
 
 
 def tracker(app: Console) -> dict[str, dict[str, Any]]:

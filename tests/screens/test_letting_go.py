@@ -56,6 +56,7 @@ def _counted() -> tuple[Counter[str], dict[str, int]]:
     return found, held | {"tasks": len(asyncio.all_tasks())}
 
 
+@pytest.mark.nightly
 async def test_a_round_through_everything_leaves_nothing(console: MakeConsole) -> None:
     app = console()
     app.is_demo = True

@@ -155,7 +155,7 @@ async def test_a_living_process_that_does_nothing_is_silent_not_gone(tmp_path: P
     async with app.run_test(size=(140, 40)) as pilot:
         app.feed.look()
         await settled(pilot)
-        assert app.sees("it has done nothing for 50m")
+        assert app.sees("nothing done for 50m")
         assert app.pane_says("running, but silent") or app.loop.view.current == "transcript"
 
 

@@ -104,7 +104,7 @@ async def test_the_page_tells_worth_edges_and_every_outcome(app: Console) -> Non
             "trend",
         ):
             assert app.sees(text), text
-        assert app.sees("outcomes 16")
+        assert app.sees("14 helped, 2 failed")
         assert app.sees("✗ failed used")
 
 
@@ -390,7 +390,7 @@ async def test_few_outcomes_are_no_percentage_and_nothing_is_proven_by_them(app:
         await settled(pilot)
         assert app.sees("n 3")
         assert not app.sees("100%")
-        assert app.sees("1 proven · 5 memories")
+        assert app.sees("5 memories, 1 proven")
 
 
 async def test_hostile_text_stays_text(console: MakeConsole) -> None:

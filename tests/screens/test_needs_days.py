@@ -759,7 +759,7 @@ def test_a_landing_says_what_review_refused(days: Console) -> None:
     attempt = Attempt("a", "k-land", status="repair-cycle-exhausted", review=Review("BLOCK", "one word too many"))
     attempt = replace(attempt, preserve_ref=f"refs/ddx/iterations/k-land/{ATTEMPTS['k-land']}")
     change = kept_change(Need("refused", "k-land", "", 0), attempt)
-    curator = Curator(find_project(days.root), lambda era: find_executable(find_project(days.root), None, era=era))
+    curator = Curator(find_project(days.root), lambda: find_executable(find_project(days.root), None))
     notes = LandRequest(Landing((change,))).plan(curator, curator.look()).notes
     assert notes[0] == "review refused this change of k-land (BLOCK: one word too many)"
 
@@ -768,7 +768,7 @@ def test_opening_a_parked_bead_says_what_a_worker_would_land_of_it(days: Console
     kept = Attempt("a", "p-20", status="repair-cycle-exhausted", result_rev="c" * 40, review=Review("BLOCK"))
     asked = (operations.SetFields("p-20", {"status": "open"}),)
     project = find_project(days.root)
-    curator = Curator(project, lambda era: find_executable(project, None, era=era), who="human")
+    curator = Curator(project, lambda: find_executable(project, None), who="human")
     note = OpenRequest(asked, kept=(kept,)).plan(curator, curator.look()).notes[0]
     assert note.startswith(
         "review refused this change of p-20 (BLOCK): once the bead is open a worker lands cccccccccccc"

@@ -100,7 +100,7 @@ async def test_next_action_says_why_nothing_has_landed(console: MakeConsole) -> 
         await settled(pilot)
         assert app.sees("since the last landing")
         assert app.sees("landed  nothing yet"), app.rows()
-        assert app.sees("since   2 attempts, n/a: 1 "), app.rows()
+        assert app.sees("since   2 attempts (cost unknown): 1 "), app.rows()
         assert app.sees("runs    nothing")
 
 

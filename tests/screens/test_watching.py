@@ -233,7 +233,7 @@ async def test_the_focus_is_drawn_and_an_unminded_one_told(console: MakeConsole)
     rows = [row("e", issue_type="epic", title="Metrics"), row("c", parent="e"), row("out")]
     app = console(lines(rows))
     project = find_project(app.root)
-    curator = Curator(project, lambda era: find_executable(project, None, era=era), who="human")
+    curator = Curator(project, lambda: find_executable(project, None), who="human")
     curator.run_steps("focus", "focus on e", lambda writing, _: plan_focus(writing, "e"))
     app.read_only = True
     async with app.run_test(size=(140, 30)) as pilot:
@@ -281,7 +281,7 @@ async def test_a_bead_that_the_last_run_tried_is_named_until_it_changes(console:
         assert [(need.kind, need.bead_id) for need in app.needs] == [("tried", "x-1")]
         app.push_screen(NeedsScreen())
         await at_rest(pilot)
-        assert app.sees("skipped it: execution_failed: exit status 1")
+        assert app.sees("still open: execution_failed: exit status 1")
         rewrite(app, row("x-1", description="another way"))
         looked(app)
         await at_rest(pilot)

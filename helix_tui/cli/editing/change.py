@@ -22,7 +22,6 @@ from helix_tui.cli.programs import tidy_when_killed
 from helix_tui.cli.trust_question import ask_person
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect
-from helix_tui.core.ddx.names import Era
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.execute.gate import Executable, find_executable
 from helix_tui.core.editing.execute.step_run import with_real_ids
@@ -60,10 +59,10 @@ def curator_of(call: Call, *, who: str = "cli") -> Curator:
     """The curator of this call's project, with the ddx that ``--ddx`` names; ``who`` makes its changes."""
     project = locate(call)
 
-    def find(era: Era) -> Executable:
+    def find() -> Executable:
         # a command that creates a bead has judged it or was told not to: the hook would only repeat that
         judged = hasattr(call.options, "no_triage")
-        return find_executable(project, call.ddx, era=era, env=os.environ | {SKIP: "1"} if judged else None)
+        return find_executable(project, call.ddx, env=os.environ | {SKIP: "1"} if judged else None)
 
     def waits(holder: str) -> None:
         call.note(f"helix-tui: waiting for {holder}, which is changing the queue; ctrl+c stops waiting")

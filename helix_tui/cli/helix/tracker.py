@@ -8,10 +8,8 @@ from collections.abc import Sequence
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.helix.shared import curator_of, explained, show_dry_run
-from helix_tui.core.ddx.names import Era
 from helix_tui.core.editing.eligibility_hold import release_refused
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.text import clean_output
 
 TIMEOUT_S = 600.0
@@ -92,7 +90,7 @@ def run(call: Call) -> int:
         if reads(words) or not curator.project.ddx_dir.is_dir():
             if not reads(words):
                 curator.gate.check()
-            executable = curator.executable(_era(curator))
+            executable = curator.executable()
             finished = executable.attempt(args, timeout=TIMEOUT_S, cap=MAX_OUTPUT)
         else:
             finished = curator.run_as_written(args, timeout=TIMEOUT_S, cap=MAX_OUTPUT)
@@ -135,14 +133,7 @@ def _with_old_name(curator: Curator, words: list[str]) -> list[str]:
     names_source = any(word.startswith("--from") or not word.startswith("-") for word in words[1:])
     if words[0] != "migrate" or not names_source:
         return words
-    told = curator.executable(_era(curator)).attempt(("bead", "migrate", "--help"), timeout=TIMEOUT_S)
+    told = curator.executable().attempt(("bead", "migrate", "--help"), timeout=TIMEOUT_S)
     # for a verb that it does not know, ddx prints the help of `ddx bead`
     own = b"bead migrate [flags]" in told.stdout + told.stderr
     return words if own else ["import", *words[1:]]
-
-
-def _era(curator: Curator) -> Era:
-    try:
-        return curator.look().queue.default_era
-    except Unreadable:
-        return "head"  # `tracker init` creates it

@@ -98,7 +98,7 @@ def give(project: Project, tracker: Tracker, env: dict[str, str]) -> DemoMemorie
                 wanted.append(operations.SetFields(bead.id, {"description": text}))
                 injections.append(chosen)
         # never the user's ddx: this queue belongs to helix-ddx
-        curator = Curator(project, lambda era: embedded_tracker(project, era=era, env=env), env=env)
+        curator = Curator(project, lambda: embedded_tracker(project, env), env=env)
         curator.run(wanted, title="inject memories")
         entered = tuple(memory.enter(each) for each in injections)
         return DemoMemories(len(memory.list()), entered)

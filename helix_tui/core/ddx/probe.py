@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.ddx.dialect import APRIL, AUGUST, NO_TRIAL, Dialect, FileGate
+from helix_tui.core.ddx.dialect import AUGUST, NO_TRIAL, Dialect, FileGate
 from helix_tui.core.ddx.names import Era
 from helix_tui.core.ground.files import open_file, read_bytes, stamp_of
 from helix_tui.core.ground.project import find_ddx, user_cache_dirs
@@ -86,7 +86,7 @@ _seen: Recent[tuple[object, ...], Dialect] = Recent(16)
 
 
 def _key(path: Path, env: Mapping[str, str], fallback: Era) -> tuple[object, ...]:
-    return os.fspath(path), stamp_of(path), env.get("HELIX_DDX_ERA", ""), env.get(NO_TRIAL, ""), fallback
+    return os.fspath(path), stamp_of(path), env.get(NO_TRIAL, ""), fallback
 
 
 def _known(key: tuple[object, ...], path: Path, env: Mapping[str, str]) -> Dialect | None:
@@ -98,19 +98,16 @@ def _known(key: tuple[object, ...], path: Path, env: Mapping[str, str]) -> Diale
 
 def _kept(path: Path, env: Mapping[str, str]) -> Dialect | None:
     """The cached dialect, without starting anything."""
-    own = embedded(path, env)
+    own = embedded(path)
     if own is not None or env.get(NO_TRIAL) == "off":
         return own
     return _read(_book(path, env))
 
 
-def embedded(path: Path, env: Mapping[str, str]) -> Dialect | None:
+def embedded(path: Path) -> Dialect | None:
     """The dialect of our own embedded tracker; None for any other executable."""
-    # a script that sets the era itself is tried like any other ddx
     head = read_bytes(path, 4096) or b""
-    if not head.startswith(b"#!") or _EMBEDDED not in head or b"HELIX_DDX_ERA" in head:
-        return None
-    return APRIL if env.get("HELIX_DDX_ERA") == "april" else AUGUST
+    return AUGUST if path.name == "helix-ddx" and head.startswith(b"#!") and _EMBEDDED in head else None
 
 
 # --- one project ---------------------------------------------------------------------------------------
@@ -166,7 +163,7 @@ def _schema_gate(found: Dialect, root: Path) -> FileGate | None:
 
 def _settings_gate(found: Dialect, path: Path, root: Path, env: Mapping[str, str]) -> FileGate | None:
     """The gate of a project whose settings this ddx refuses, by ddx's own check of them."""
-    if embedded(path, env) is not None:
+    if embedded(path) is not None:
         return None
     stamps = [stamp_of(root / ".ddx" / name) for name in _SETTINGS]
     place = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:16]
@@ -239,7 +236,7 @@ def _behind(path: Path, env: Mapping[str, str]) -> str:
         return ""
     named = sorted(set(re.findall(rb"/[\w./@+-]+", raw)))[:64]
     stamps = [f"{os.fsdecode(name)}={stamp_of(os.fsdecode(name))}" for name in named]
-    return "|".join((*stamps, env.get("HELIX_DDX_ERA", "")))
+    return "|".join(stamps)
 
 
 def _read(book: Path | None) -> Dialect | None:

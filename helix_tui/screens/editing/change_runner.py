@@ -17,7 +17,6 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from helix_tui.core.ddx.names import Era
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.execute.gate import Executable, find_executable
 from helix_tui.core.editing.journal import JournalEntry
@@ -228,9 +227,9 @@ def open_change_runner(host: ChangeHost, *, read_only: bool, ddx: str | None, cl
     """The change runner of a console, with the ddx named by ``--ddx``."""
     project = host.snapshot.project
 
-    def find(era: Era) -> Executable:
+    def find() -> Executable:
         # the form on which a bead is made has judged it: our own hook would say the same again
-        return find_executable(project, ddx, era=era, env=os.environ | {SKIP: "1"})
+        return find_executable(project, ddx, env=os.environ | {SKIP: "1"})
 
     def make() -> Curator:
         return Curator(project, find, who="human", read_only=read_only, as_of=clock)

@@ -352,7 +352,7 @@ class LoopControls:
 
     def _curator(self) -> Curator:
         project = self._host.snapshot.project
-        return Curator(project, lambda era: find_executable(project, self._ddx, era=era), who="human")
+        return Curator(project, lambda: find_executable(project, self._ddx), who="human")
 
     def _request(self, requested: Any, said: str) -> None:
         project = self._host.snapshot.project

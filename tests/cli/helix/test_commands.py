@@ -14,7 +14,7 @@ from helix_tui.cli.commands import ROWS
 from helix_tui.core.ground.time import format_instant, now_ns
 from tests.cli.conftest import Cli
 from tests.cli.helix.conftest import BUILDABLE
-from tests.core.supervision.conftest import ERAS, row
+from tests.core.supervision.conftest import row
 from tests.core.supervision.loop.conftest import StageFactory
 
 pytestmark = pytest.mark.long
@@ -157,18 +157,17 @@ def files_of(root: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_dry_run_prints_the_exact_command(helix: Any, stage: StageFactory, era: str) -> None:
-    world = stage([row("a-1", era=era)], era)
+def test_dry_run_prints_the_exact_command(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")])
     before = files_of(world.root)
-    verb = {"april": "ddx agent execute-loop --once --json --local", "head": "ddx work --once --json"}[era]
+    verb = {"april": "ddx agent execute-loop --once --json --local", "head": "ddx work --once --json"}["head"]
     assert helix(world, "run", "--dry-run").out == f"{verb}\n"
-    asks = {"april": "ddx agent run --json --prompt", "head": "ddx run --json --prompt"}[era]
+    asks = {"april": "ddx agent run --json --prompt", "head": "ddx run --json --prompt"}["head"]
     for name in ("check", "design", "plan", "polish", "review", "backfill", "frame", "experiment"):
         assert helix(world, name, "--dry-run").out.startswith(asks), name
     assert helix(world, "evolve", "--dry-run", "x").out.startswith(asks)
     assert helix(world, "input", "--dry-run", "x").out.startswith(asks)
-    one = {"april": "ddx agent execute-bead a-1 --json", "head": "ddx try a-1"}[era]
+    one = {"april": "ddx agent execute-bead a-1 --json", "head": "ddx try a-1"}["head"]
     assert helix(world, "build", "--dry-run").out == f"{one}\n"
     align = helix(world, "align", "--dry-run").out.split("\nddx ")
     assert align[0].startswith("ddx bead create 'align: repo'")
@@ -325,9 +324,8 @@ def test_evolve_wants_a_requirement(helix: Any, stage: StageFactory) -> None:
 # --- build, next, triage, commit, tracker ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_build_executes_one_chosen_bead(helix: Any, stage: StageFactory, era: str) -> None:
-    world = stage([row("a-1", era=era), row("a-2", era=era, labels=["area:x"])], era)
+def test_build_executes_one_chosen_bead(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("a-2", labels=["area:x"])])
     document = helix(world, "build", "area:x", "--json").document
     assert document["bead_id"] == "a-2"
     assert world.executed == ["a-2 success"]
@@ -450,9 +448,8 @@ def test_commit_takes_no_record_of_ddx_for_work(helix: Any, stage: StageFactory)
     assert _git(world.root, "show", "--name-only", "--format=", "HEAD").strip() == ".ddx/beads.jsonl"
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_commit_looks_at_dependencies_before_it_commits(helix: Any, stage: StageFactory, era: str) -> None:
-    world = stage([row("a-1", "a-2", era=era), row("a-2", era=era)], git=True, era=era)
+def test_commit_looks_at_dependencies_before_it_commits(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", "a-2"), row("a-2")], git=True)
     (world.root / "work.txt").write_text("done")
     _git(world.root, "add", "work.txt")
     before = _git(world.root, "rev-parse", "HEAD")
@@ -554,19 +551,6 @@ def test_tracker_hands_words_on_and_journals_changes(helix: Any, stage: StageFac
     assert world.rows()["a-1"]["status"] == "open"
     assert helix(world, "tracker", "migrate", "--dry-run", "x").code == 1
     assert helix(world, "tracker", "--dry-run", "migrate", "x").out == "ddx bead migrate x\n"
-
-
-def test_tracker_migrate_imports_where_ddx_has_no_migrate(helix: Any, stage: StageFactory, tmp_path: Path) -> None:
-    world = stage([row("a-1", era="april")], era="april")
-    source = tmp_path / "other.jsonl"
-    source.write_text(json.dumps(row("a-7", era="april")) + "\n")
-    beside = world.root / ".beads" / "issues.jsonl"  # what `ddx bead import` takes without a source
-    beside.parent.mkdir()
-    beside.write_text(source.read_text())
-    helix(world, "tracker", "migrate")
-    assert set(world.rows()) == {"a-1"}, "without a source it is no import"
-    ran = helix(world, "tracker", "migrate", "--from", "jsonl", source)
-    assert (ran.code, set(world.rows())) == (0, {"a-1", "a-7"}), ran.err
 
 
 # --- input, questions --------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ def test_preview_entry_and_undo_say_that_each_command_makes_a_commit(tmp_path: P
     config.parent.mkdir(parents=True)
     (root / ".ddx" / "beads.jsonl").write_text(json.dumps(row("d-1")) + "\n")
     project = find_project(root, env={})
-    curator = Curator(project, lambda era: embedded_tracker(project, era=era, env=os.environ))
+    curator = Curator(project, lambda: embedded_tracker(project, os.environ))
     config.write_text("git:\n  auto_commit: always\n")
     commit = "ddx makes a commit of each command (git.auto_commit is always), and an undo removes none"
     close = [operations.CloseBead("d-1")]

@@ -21,8 +21,6 @@ from tests.programs import parse_rows, write_ddx
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 
-ERAS = ("april", "head")
-
 
 def row(bead_id: str, *waits_on: str, era: Any = "head", **fields: Any) -> dict[str, Any]:
     """A bead as ddx writes it."""
@@ -70,7 +68,6 @@ class World:
     """One project with a curator."""
 
     root: Path
-    era: str
     curator: Curator
 
     @property
@@ -105,7 +102,7 @@ class World:
 
     def again(self, **options: Any) -> Curator:
         """Another process's curator of the same project."""
-        return make_curator(self.root, self.era, **options)
+        return make_curator(self.root, **options)
 
 
 def go_line(each: Mapping[str, Any]) -> str:
@@ -113,15 +110,14 @@ def go_line(each: Mapping[str, Any]) -> str:
     return json.dumps(dict(sorted(each.items())), separators=(",", ":")) + "\n"
 
 
-def make_curator(root: Path, era: str, *, program: Path | None = None, **options: Any) -> Curator:
+def make_curator(root: Path, *, program: Path | None = None, **options: Any) -> Curator:
     """A curator whose ddx is the embedded tracker, or a program of the test."""
     project = find_project(root)
-    env = {**os.environ, "HELIX_DDX_ERA": era}
 
-    def find(_: str) -> Executable:
+    def find() -> Executable:
         if program is not None:
-            return Executable((str(program),), root, env)
-        return find_executable(project, None, era="april" if era == "april" else "head", env=env)
+            return Executable((str(program),), root, dict(os.environ))
+        return find_executable(project, None)
 
     options.setdefault("who", "human")
     return Curator(project, find, **options)
@@ -132,12 +128,12 @@ WorldFactory = Callable[..., World]
 
 @pytest.fixture
 def world(project: ProjectFactory, monkeypatch: pytest.MonkeyPatch) -> WorldFactory:
-    """Make a world: ``world(rows, era="april")``."""
+    """Make a world: ``world(rows)``."""
     monkeypatch.setenv("PATH", os.defpath)
 
-    def make(rows: Iterable[Mapping[str, Any]], era: str = "head", **options: Any) -> World:
+    def make(rows: Iterable[Mapping[str, Any]], **options: Any) -> World:
         root = project([go_line(each).rstrip("\n") for each in rows], git=False)
-        return World(root, era, make_curator(root, era, **options))
+        return World(root, make_curator(root, **options))
 
     return make
 

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from helix_tui.core.ddx.names import Era
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.editing.execute.gate import find_executable
@@ -31,12 +30,9 @@ LAID_ASIDE = "laid-aside"
 class Worker:
     """Gives operations and remembers what they promised."""
 
-    def __init__(self, project: Path, name: str, seed: int, era: str) -> None:
+    def __init__(self, project: Path, name: str, seed: int) -> None:
         found = find_project(project)
-        vocabulary: Era = "april" if era == "april" else "head"
-        self.curator = Curator(
-            found, lambda _: find_executable(found, None, era=vocabulary), who="agent", env=dict(os.environ)
-        )
+        self.curator = Curator(found, lambda: find_executable(found, None), who="agent", env=dict(os.environ))
         self.name = name
         self.random = random.Random(seed)
         self.own: list[str] = []
@@ -137,9 +133,9 @@ def turn_focus(curator: Curator, count: int) -> None:
 
 def main() -> None:
     """Work until the count is reached or somebody kills us."""
-    project, name, seed, count, era, *more = sys.argv[1:]
+    project, name, seed, count, *more = sys.argv[1:]
     os.chdir(project)
-    worker = Worker(Path(project), name, int(seed), era)
+    worker = Worker(Path(project), name, int(seed))
     if more == ["focus"]:
         turn_focus(worker.curator, int(count))
     else:

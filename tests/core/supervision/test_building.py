@@ -59,7 +59,7 @@ def test_each_outcome_is_told_as_ddx_tells_it(
 ) -> None:
     here = world([row("a")])
     delegate = saying(tmp_path, here.root, printed, said, rc)
-    built = build_bead(make_curator(here.root, "head"), delegate, "a", NOBODY)
+    built = build_bead(make_curator(here.root), delegate, "a", NOBODY)
     assert (built.status, built.preserve_ref, built.code) == (status, kept, int(rc != 0))
     assert detail in built.detail
     assert built.landed == (status == "success")
@@ -78,7 +78,7 @@ def test_git_decides_whether_what_ddx_calls_a_success_has_landed(world: WorldFac
     beside = git(here.root, "commit-tree", "-p", base, "-m", "beside", f"{base}^{{tree}}")
     for made, landed in ((beside, False), (base, True)):
         said = SUCCESS.replace("abc1234", made) + f"base_rev: {'0' * 40}\n"
-        built = build_bead(make_curator(here.root, "head"), saying(tmp_path, here.root, said), "a", NOBODY)
+        built = build_bead(make_curator(here.root), saying(tmp_path, here.root, said), "a", NOBODY)
         assert (built.status, built.landed, built.preserved) == ("success", landed, not landed)
         assert (built.code == 0, "not landed" in built.detail) == (landed, not landed)
 
@@ -100,7 +100,7 @@ def test_what_ddx_may_land_without_an_agent_is_known_before(
     aside = {"status": "repair-cycle-exhausted", "outcome": "preserved", "result_rev": "b" * 40}
     attempted(here.root, 21, **(aside | {"preserve_ref": preserved} if preserved else {"status": "execution_failed"}))
     dialect = saying(tmp_path, here.root, SUCCESS).dialect
-    curator = make_curator(here.root, "head")
+    curator = make_curator(here.root)
     queue = curator.look().queue
     found = kept_change(curator.project, queue, dialect, "a")
     assert (found.result_rev if found else "") == kept

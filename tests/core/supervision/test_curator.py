@@ -24,14 +24,14 @@ from helix_tui.core.editing.steps import Conflict
 from helix_tui.core.editing.undo import EntryChecker, NotUndoable, Unreadable
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import find_project
-from tests.core.supervision.conftest import ERAS, WorldFactory, make_curator, row
+from tests.core.supervision.conftest import WorldFactory, make_curator, row
 
 pytestmark = pytest.mark.long
 
 Scripted = Callable[[str], Path]
 
 
-def rows(era: str) -> list[dict[str, object]]:
+def rows(era: str = "head") -> list[dict[str, object]]:
     return [
         row("a", era=era, labels=["helix", " odd"], notes="n", priority=0),
         row("b", "a", era=era),
@@ -41,9 +41,8 @@ def rows(era: str) -> list[dict[str, object]]:
     ]
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_many_operations_are_one_change_and_go_back_as_one(world: WorldFactory, era: str) -> None:
-    here = world(rows(era), era)
+def test_many_operations_are_one_change_and_go_back_as_one(world: WorldFactory) -> None:
+    here = world(rows())
     before = here.settled()
     wishes: list[Operation] = [
         op.SetEligible("a", False),
@@ -79,9 +78,8 @@ def test_many_operations_are_one_change_and_go_back_as_one(world: WorldFactory, 
     assert here.settled() == before
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_closing_tells_what_became_ready_and_reopening_undoes_it(world: WorldFactory, era: str) -> None:
-    here = world(rows(era), era)
+def test_closing_tells_what_became_ready_and_reopening_undoes_it(world: WorldFactory) -> None:
+    here = world(rows())
     before = here.settled()
     done = here.curator.run([op.CloseBead("a")])
     assert done.newly_ready == ("b",)
@@ -93,7 +91,7 @@ def test_closing_tells_what_became_ready_and_reopening_undoes_it(world: WorldFac
 
 
 def test_a_new_bead_gets_its_id_everywhere(world: WorldFactory) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     done = here.curator.run([op.CreateBead(title="New one", depends_on=["a"], notes="later", labels=["helix"])])
     (made,) = done.created.values()
     new = here.rows()[made]
@@ -105,7 +103,7 @@ def test_a_new_bead_gets_its_id_everywhere(world: WorldFactory) -> None:
 
 
 def test_what_somebody_changed_since_is_not_taken_back(world: WorldFactory) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     here.curator.run([op.SetPriority("a", 4), op.SetPriority("b", 4)])
     here.rewrite("a", priority=3)
     untouched = here.tracker.read_bytes()
@@ -126,7 +124,7 @@ def test_what_somebody_changed_since_is_not_taken_back(world: WorldFactory) -> N
 
 
 def test_an_undo_is_not_done_again_over_somebodys_change(world: WorldFactory) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     here.curator.run([op.SetPriority("a", 4)])
     here.curator.undo()
     here.rewrite("a", priority=2)
@@ -135,7 +133,7 @@ def test_an_undo_is_not_done_again_over_somebodys_change(world: WorldFactory) ->
 
 
 def test_what_has_no_way_back_is_not_tried(world: WorldFactory) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     done = here.curator.run([op.CancelBead("a")])
     assert done.entry is not None
     assert not done.entry.undoable
@@ -144,7 +142,7 @@ def test_what_has_no_way_back_is_not_tried(world: WorldFactory) -> None:
 
 
 def test_a_restore_takes_back_everything_newer(world: WorldFactory) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     first = here.curator.run([op.SetPriority("a", 1)])
     here.curator.run([op.SetPriority("a", 2)])
     here.again(who="agent").run([op.SetPriority("a", 3)])
@@ -160,7 +158,7 @@ def test_a_restore_takes_back_everything_newer(world: WorldFactory) -> None:
 
 
 def test_a_persons_undo_leaves_an_agents_change_alone(world: WorldFactory) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     here.curator.run([op.SetPriority("a", 1)])
     here.again(who="agent").run([op.SetPriority("b", 1)])
     here.curator.undo()
@@ -168,7 +166,7 @@ def test_a_persons_undo_leaves_an_agents_change_alone(world: WorldFactory) -> No
 
 
 def test_an_agents_environment_makes_an_agent_of_the_command_line(world: WorldFactory) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     agent = here.again(who="cli", env={**os.environ, "CLAUDECODE": "1"})
     done = agent.run([op.SetPriority("a", 1)])
     assert done.entry is not None
@@ -176,7 +174,7 @@ def test_an_agents_environment_makes_an_agent_of_the_command_line(world: WorldFa
 
 
 def test_nothing_to_do_leaves_no_trace(world: WorldFactory) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     before = here.tracker.read_bytes()
     done = here.curator.run([op.SetEligible("a", True)])
     assert done.entry is None
@@ -185,7 +183,7 @@ def test_nothing_to_do_leaves_no_trace(world: WorldFactory) -> None:
 
 
 def test_read_only_shuts_the_one_gate(world: WorldFactory) -> None:
-    here = world(rows("head"), read_only=True)
+    here = world(rows(), read_only=True)
     here.again().run([op.SetPriority("a", 1)])
     before = here.tracker.read_bytes()
     journal = (here.root / ".helix" / "journal.jsonl").read_bytes()
@@ -198,7 +196,7 @@ def test_read_only_shuts_the_one_gate(world: WorldFactory) -> None:
 
 
 def test_a_plan_that_was_shown_holds_or_nothing_is_done(world: WorldFactory) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     wish = [op.ChangeLabels("a", add=["x"])]
     shown = here.curator.plan(wish)
     here.rewrite("a", labels=["helix", "theirs"])
@@ -211,14 +209,14 @@ def test_a_plan_that_was_shown_holds_or_nothing_is_done(world: WorldFactory) -> 
 
 @pytest.mark.parametrize("rank", ["--5", "+-5", "9" * 5_000, "five"], ids=["signs", "both", "long", "word"])
 def test_what_is_no_rank_is_refused(world: WorldFactory, rank: str) -> None:
-    (refusal,) = world(rows("head")).curator.plan([op.SetFields("a", {"queue-rank": rank})]).refusals
+    (refusal,) = world(rows()).curator.plan([op.SetFields("a", {"queue-rank": rank})]).refusals
     assert refusal.why.startswith("a rank is a whole number")
 
 
 def test_after_ddx_init_the_queue_is_empty_and_without_a_ddx_folder_there_is_none(
     world: WorldFactory,
 ) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     here.tracker.unlink()
     assert here.curator.look().queue.beads == {}
     assert here.curator.run([op.SetPriority("a", 1)]).plan.refusals
@@ -229,8 +227,8 @@ def test_after_ddx_init_the_queue_is_empty_and_without_a_ddx_folder_there_is_non
 
 def test_what_ddx_made_of_a_wish_is_journalled_and_taken_back(world: WorldFactory, scripted: Scripted) -> None:
     program = scripted("args = [a.replace('foo=x', 'foo=y') for a in args]\nsys.exit(passed())")
-    here = world(rows("head"))
-    here.curator = make_curator(here.root, "head", program=program)
+    here = world(rows())
+    here.curator = make_curator(here.root, program=program)
     done = here.curator.run([op.SetFields("a", {"foo": "x"})])
     assert done.entry is not None
     assert (done.entry.result, done.entry.after) == ("done", {"a": {"foo": "y"}})
@@ -248,7 +246,7 @@ def test_the_line_ends_that_ddx_stores_are_foretold(world: WorldFactory) -> None
 
 
 def test_a_change_done_again_and_taken_back_stands_as_taken_back(world: WorldFactory) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     first = here.curator.run([op.SetPriority("a", 1)]).entry
     assert first is not None
     here.curator.undo()
@@ -264,15 +262,15 @@ def test_a_change_done_again_and_taken_back_stands_as_taken_back(world: WorldFac
 
 def test_what_others_made_ready_meanwhile_is_not_ours(world: WorldFactory, scripted: Scripted) -> None:
     made = 'open(\'.ddx/beads.jsonl\', \'a\').write(\'{"id":"theirs","title":"t"}\\n\')'
-    here = world(rows("head"))
-    here.curator = make_curator(here.root, "head", program=scripted(f"code = passed()\n{made}\nsys.exit(code)"))
+    here = world(rows())
+    here.curator = make_curator(here.root, program=scripted(f"code = passed()\n{made}\nsys.exit(code)"))
     done = here.curator.run([op.SetPriority("a", 1)])
     assert "theirs" in here.curator.look().queue.ready
     assert done.newly_ready == ()
 
 
 def test_a_line_that_ddx_drops_is_in_the_journal(world: WorldFactory, scripted: Scripted) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     with here.tracker.open("a") as file:
         file.write("no bead at all\n")
     drops = (
@@ -280,14 +278,14 @@ def test_a_line_that_ddx_drops_is_in_the_journal(world: WorldFactory, scripted: 
         "open('.ddx/beads.jsonl', 'w').write('\\n'.join(line for line in lines if 'no bead' not in line))\n"
         "sys.exit(passed())"
     )
-    here.curator = make_curator(here.root, "head", program=scripted(drops))
+    here.curator = make_curator(here.root, program=scripted(drops))
     entry = here.curator.run([op.SetPriority("a", 1)]).entry
     assert entry is not None
     assert any("no bead at all" in trace for trace in entry.traces)
 
 
 REWRITES = """
-os.environ['HELIX_DDX_ERA'] = 'head'
+
 code = passed()
 import json
 lines = [json.loads(line) for line in open('.ddx/beads.jsonl')]
@@ -306,8 +304,8 @@ sys.exit(code)
 def old_rows(world: WorldFactory, scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A tracker of an earlier release, one row with a priority that is text, and such a ddx."""
     monkeypatch.delenv("HELIX_DDX_TRIAL")
-    here = world([*rows("april"), {**row("old", era="april"), "priority": "3"}], "head")
-    here.curator = make_curator(here.root, "head", program=scripted(REWRITES))
+    here = world([*rows("april"), {**row("old", era="april"), "priority": "3"}])
+    here.curator = make_curator(here.root, program=scripted(REWRITES))
     return here
 
 
@@ -345,9 +343,7 @@ def test_a_change_of_a_dead_process_holds_what_its_write_added_to_other_rows(old
     assert old_rows.curator.run([op.SetPriority("a", 1)]).entry is not None
     # its process dies before the outcome is written
     journal.path.write_bytes(journal.path.read_bytes().split(b"\n")[0] + b"\n")
-    (settled,) = make_curator(
-        old_rows.root, "head", program=Path(old_rows.curator.executable("head").words[0])
-    ).recover()
+    (settled,) = make_curator(old_rows.root, program=Path(old_rows.curator.executable().words[0])).recover()
     assert settled.recovered
     assert {each.field: set(each.beads) for each in settled.rewritten} == {"schema_version": set(before)}
     assert settled.rewritten == intended.rewrites
@@ -357,7 +353,7 @@ def test_a_change_of_a_dead_process_holds_what_its_write_added_to_other_rows(old
 
 
 def test_a_bulk_change_that_fails_half_way_says_what_stands(world: WorldFactory, scripted: Scripted) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     before = here.settled()
     program = scripted(
         "if number() == 2:\n"
@@ -365,7 +361,7 @@ def test_a_bulk_change_that_fails_half_way_says_what_stands(world: WorldFactory,
         "    sys.stderr.write(error + 'Usage:\\n' + 'x' * 3_000_000 + '\\n' + error); sys.exit(1)\n"
         "sys.exit(passed())"
     )
-    curator = make_curator(here.root, "head", program=program)
+    curator = make_curator(here.root, program=program)
     done = curator.run([op.SetPriority(bead_id, 4) for bead_id in ("a", "b", "c")])
     assert done.error is not None
     assert "owner pid: 7" in done.error.message
@@ -378,8 +374,8 @@ def test_a_bulk_change_that_fails_half_way_says_what_stands(world: WorldFactory,
 
 
 def test_a_command_that_did_its_work_and_then_failed_counts_as_done(world: WorldFactory, scripted: Scripted) -> None:
-    here = world(rows("head"))
-    curator = make_curator(here.root, "head", program=scripted("passed(); sys.exit('Error: auto-commit failed')"))
+    here = world(rows())
+    curator = make_curator(here.root, program=scripted("passed(); sys.exit('Error: auto-commit failed')"))
     done = curator.run([op.SetPriority("a", 4)])
     assert done.error is not None
     assert done.entry is not None
@@ -393,9 +389,9 @@ def test_a_command_that_did_its_work_and_then_failed_counts_as_done(world: World
 def test_a_bead_that_was_made_though_ddx_did_not_say_so_is_told(
     world: WorldFactory, scripted: Scripted, code: str
 ) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     before = here.rows()
-    curator = make_curator(here.root, "head", program=scripted(code))
+    curator = make_curator(here.root, program=scripted(code))
     done = curator.run([op.CreateBead(title="New", labels=["x"])])
     assert done.error is not None
     (made,) = here.rows().keys() - before.keys()
@@ -406,22 +402,22 @@ def test_a_bead_that_was_made_though_ddx_did_not_say_so_is_told(
 
 
 def test_a_command_that_says_it_did_and_did_not_is_a_problem(world: WorldFactory, scripted: Scripted) -> None:
-    here = world(rows("head"))
-    done = make_curator(here.root, "head", program=scripted("sys.exit(0)")).run([op.SetPriority("a", 4)])
+    here = world(rows())
+    done = make_curator(here.root, program=scripted("sys.exit(0)")).run([op.SetPriority("a", 4)])
     assert done.error is None
     assert "priority is 0, not 4; ddx reported no error and did not change it" in done.problems[0]
     assert done.entry is not None
     assert (done.entry.result, done.entry.after) == ("failed", {})
-    created = make_curator(here.root, "head", program=scripted("print('demo-1'); sys.exit(0)"))
+    created = make_curator(here.root, program=scripted("print('demo-1'); sys.exit(0)"))
     made = created.run([op.CreateBead(title="New")])
     assert made.error is not None
     assert "no new bead" in made.error.message
 
 
 def test_a_line_before_the_id_of_a_new_bead_is_no_harm(world: WorldFactory, scripted: Scripted) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     noise = "print('\\U0001f4a1 DDx 9 is available\\n', flush=True); sys.exit(passed())"
-    done = make_curator(here.root, "head", program=scripted(noise)).run([op.CreateBead(title="New", notes="n")])
+    done = make_curator(here.root, program=scripted(noise)).run([op.CreateBead(title="New", notes="n")])
     assert done.error is None
     (made,) = done.created.values()
     assert here.rows()[made]["notes"] == "n"
@@ -430,9 +426,9 @@ def test_a_line_before_the_id_of_a_new_bead_is_no_harm(world: WorldFactory, scri
 def test_a_ddx_that_hangs_is_ended_and_the_state_told(
     world: WorldFactory, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     program = scripted("time.sleep(600)")
-    curator = make_curator(here.root, "head", program=program)
+    curator = make_curator(here.root, program=program)
     curator.plan([op.SetPriority("a", 4)])
     monkeypatch.setattr(executable, "TIMEOUT_S", 0.3)
     done = curator.run([op.SetPriority("a", 4)])
@@ -446,7 +442,7 @@ def test_a_ddx_that_hangs_is_ended_and_the_state_told(
 def test_an_interrupted_change_tells_what_stands(
     world: WorldFactory, monkeypatch: pytest.MonkeyPatch, stop: BaseException, code: int
 ) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     whole = Executable.run
 
     def run(self: Executable, args: Sequence[str], **options: Any) -> Finished:
@@ -463,7 +459,7 @@ def test_an_interrupted_change_tells_what_stands(
 
 
 def test_whoever_waits_at_the_gate_is_told_for_whom(world: WorldFactory) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     told: list[str] = []
     with here.curator.gate.open():
         gate = WriteGate(here.curator.project, patience_s=0.05, waits=told.append, noticed_s=0.0)
@@ -473,9 +469,9 @@ def test_whoever_waits_at_the_gate_is_told_for_whom(world: WorldFactory) -> None
 
 
 def test_a_missing_ddx_is_told_and_not_replaced(world: WorldFactory, tmp_path: Path) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     project = find_project(here.root)
-    curator = Curator(project, lambda era: executable.find_executable(project, str(tmp_path / "none"), era=era))
+    curator = Curator(project, lambda: executable.find_executable(project, str(tmp_path / "none")))
     with pytest.raises(DdxError) as caught:
         curator.run([op.SetPriority("a", 4)])
     assert caught.value.exit_code == MISSING
@@ -483,7 +479,7 @@ def test_a_missing_ddx_is_told_and_not_replaced(world: WorldFactory, tmp_path: P
 
 
 def test_somebody_who_changes_the_bead_meanwhile_is_not_overwritten(world: WorldFactory, scripted: Scripted) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     meddle = (
         "code = passed()\n"
         "import json\n"
@@ -495,7 +491,7 @@ def test_somebody_who_changes_the_bead_meanwhile_is_not_overwritten(world: World
         "os.replace(path + '.x', path)\n"
         "sys.exit(code)"
     )
-    curator = make_curator(here.root, "head", program=scripted(meddle))
+    curator = make_curator(here.root, program=scripted(meddle))
     with pytest.raises(Conflict, match="theirs"):
         curator.run([op.ChangeLabels("a", add=["x"]), op.ChangeLabels("b", add=["x"])])
     assert here.rows()["b"]["labels"] == ["theirs"]
@@ -508,14 +504,14 @@ def test_somebody_who_changes_the_bead_meanwhile_is_not_overwritten(world: World
 
 def test_a_killed_process_leaves_what_the_next_one_settles(world: WorldFactory, scripted: Scripted) -> None:
     """kill -9 between the second and the third of five commands; the third still runs to its end."""
-    here = world(rows("head"))
+    here = world(rows())
     before = here.settled()
     program = scripted("if number() == 3:\n    os.kill(os.getppid(), 9)\nsys.exit(passed())")
     code = (
         "import sys; from pathlib import Path\n"
         "from tests.core.supervision.conftest import make_curator\n"
         "from helix_tui.core.editing import operations as op\n"
-        "curator = make_curator(Path(sys.argv[1]), 'head', program=Path(sys.argv[2]))\n"
+        "curator = make_curator(Path(sys.argv[1]), program=Path(sys.argv[2]))\n"
         "curator.run([op.SetPriority(b, 4) for b in ('a', 'b', 'c', 'e')] + [op.CreateBead(title='Lost')])\n"
     )
     root = Path(__file__).resolve().parents[3]
@@ -532,7 +528,7 @@ def test_a_killed_process_leaves_what_the_next_one_settles(world: WorldFactory, 
 
 
 def test_a_bead_made_just_before_the_end_is_found_again(world: WorldFactory) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     done = here.curator.run([op.CreateBead(title="Found")])
     journal = Journal.of(here.curator.project)
     lines = journal.path.read_bytes().split(b"\n")
@@ -543,7 +539,7 @@ def test_a_bead_made_just_before_the_end_is_found_again(world: WorldFactory) -> 
 
 
 def test_an_intent_that_came_to_nothing_is_settled_as_such(world: WorldFactory) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     here.curator.run([op.SetPriority("a", 4)])
     journal = Journal.of(here.curator.project)
     journal.path.write_bytes(journal.path.read_bytes().split(b"\n")[0] + b"\n")
@@ -553,7 +549,7 @@ def test_an_intent_that_came_to_nothing_is_settled_as_such(world: WorldFactory) 
 
 
 def test_one_writer_at_a_time(world: WorldFactory) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     with here.curator.gate.open():
         impatient = WriteGate(here.curator.project, patience_s=0.0)
         with pytest.raises(GateBusy, match=str(os.getpid())), impatient.open():
@@ -562,12 +558,12 @@ def test_one_writer_at_a_time(world: WorldFactory) -> None:
 
 def test_several_processes_lose_nothing(world: WorldFactory) -> None:
     """Four processes add labels to the same bead: read, change, write is one step for all of ours."""
-    here = world(rows("head"))
+    here = world(rows())
     code = (
         "import sys; from pathlib import Path\n"
         "from tests.core.supervision.conftest import make_curator\n"
         "from helix_tui.core.editing import operations as op\n"
-        "curator = make_curator(Path(sys.argv[1]), 'head')\n"
+        "curator = make_curator(Path(sys.argv[1]))\n"
         "for n in range(3):\n"
         "    done = curator.run([op.ChangeLabels('a', add=[f'{sys.argv[2]}-{n}'])])\n"
         "    assert done.error is None and not done.problems, (done.error, done.problems)\n"
@@ -587,10 +583,13 @@ def test_several_processes_lose_nothing(world: WorldFactory) -> None:
 # --- the given trackers --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("era", "name"), [("head", "beads-head.jsonl"), ("april", "beads-2026-04.jsonl")])
-def test_the_given_trackers_come_back_as_they_were(shared: Path, world: WorldFactory, era: str, name: str) -> None:
-    given = [json.loads(line) for line in (shared / "data" / "ddx" / name).read_text("utf-8").split("\n") if line]
-    here = world(given, era)
+def test_a_given_tracker_comes_back_as_it_was(shared: Path, world: WorldFactory) -> None:
+    given = [
+        json.loads(line)
+        for line in (shared / "data" / "ddx" / "beads-head.jsonl").read_text("utf-8").split("\n")
+        if line
+    ]
+    here = world(given)
     before = here.settled()
     queue = here.curator.look().queue
     first, second, third = queue.ready[:3]
@@ -609,8 +608,7 @@ def test_the_given_trackers_come_back_as_they_were(shared: Path, world: WorldFac
         op.ClearFields(closed, ["spec-id", "notes"]),
         op.ReopenBead(closed, "look again"),
     ]
-    if era == "head":
-        wishes.append(op.SetRank(second, top=True))
+    wishes.append(op.SetRank(second, top=True))
     done = here.curator.run(wishes)
     assert (done.error, done.problems, done.plan.refusals) == (None, (), ())
     assert here.settled() != before
@@ -622,7 +620,7 @@ def test_the_given_trackers_come_back_as_they_were(shared: Path, world: WorldFac
 
 
 def test_a_bulk_change_can_be_stopped_between_two_commands(world: WorldFactory) -> None:
-    here = world(rows("head"))
+    here = world(rows())
     seen = []
 
     def progress(done: int, total: int) -> bool:

@@ -26,29 +26,26 @@ from helix_tui.core.supervision.stages.injection import (
     review_bead,
     standing,
 )
-from tests.core.supervision.conftest import ERAS, World, WorldFactory, queue_of, row
+from tests.core.supervision.conftest import World, WorldFactory, queue_of, row
 
 pytestmark = pytest.mark.long
 
 # --- focus: docs/decisions/0009 -------------------------------------------------------------------------
 
 
-@pytest.fixture(params=ERAS)
-def here(request: pytest.FixtureRequest, world: WorldFactory) -> World:
-    era = request.param
+@pytest.fixture
+def here(world: WorldFactory) -> World:
     rows = [
-        row("e", era=era, issue_type="epic"),
-        row("child", "dep", era=era, parent="e"),
-        row("dep", "far", era=era),
-        row("far", era=era),
-        row("out", era=era),
-        row("was-true", era=era, execution__eligible=True),
-        row("was-false", era=era, execution__eligible=False),
-        row("was-closed", era=era, status="closed"),
+        row("e", issue_type="epic"),
+        row("child", "dep", parent="e"),
+        row("dep", "far"),
+        row("far"),
+        row("out"),
+        row("was-true", execution__eligible=True),
+        row("was-false", execution__eligible=False),
+        row("was-closed", status="closed"),
     ]
-    if era == "april":
-        rows[4]["claimed-at"] = "2026-04-01T00:00:00Z"
-    return world(rows, era)
+    return world(rows)
 
 
 def focus(here: World) -> None:
@@ -85,7 +82,7 @@ def test_given_a_focus_when_it_ends_then_absent_true_and_false_are_what_they_wer
 
 def test_given_a_focus_when_a_bead_is_made_then_it_is_held_back_at_the_next_look(here: World) -> None:
     focus(here)
-    here.write([*here.rows().values(), row("late", era=here.era)])
+    here.write([*here.rows().values(), row("late")])
     here.curator.run_steps("focus", "mend", lambda writing, _: plan_upkeep(writing))
     assert here.rows()["late"]["helix-focus-suppressed"] == "e"
     unfocus(here)
@@ -153,7 +150,7 @@ def test_given_a_snapshot_when_another_field_changes_then_that_is_none(here: Wor
 
 def test_given_a_new_bead_then_its_first_sighting_is_its_baseline(here: World) -> None:
     drift_of(here)
-    here.write([*here.rows().values(), row("late", era=here.era, parent="e")])
+    here.write([*here.rows().values(), row("late", parent="e")])
     assert drift_of(here) == []
     here.rewrite("late", parent=None)
     assert [each.bead_id for each in drift_of(here)] == ["late"]

@@ -142,7 +142,7 @@ def test_a_ddx_that_fails_is_not_asked_for_ever(
     here = focused(world)
     here.write([*here.rows().values(), row("late")])
     program = scripted("number(); print('Error: no', file=sys.stderr); sys.exit(1)")
-    curator: Curator = make_curator(here.root, "head", program=program, who="helix")
+    curator: Curator = make_curator(here.root, program=program, who="helix")
     watch = BackgroundMonitor(here.curator.project, lambda _: None, curator=curator)
     told = [look(here, watch) for _ in range(MIND_AFTER + 3)]
     assert told[0].unminded == ("late",)

@@ -58,7 +58,7 @@ def orphans(here: World):  # type: ignore[no-untyped-def]
 
 
 def test_a_dead_and_old_claim_is_an_orphan(world: WorldFactory, dead: int) -> None:
-    here = world([claimed(dead, 7300)], "april")
+    here = world([claimed(dead, 7300)])
     (orphan,) = orphans(here)
     assert (orphan.bead_id, orphan.pid, orphan.owner, orphan.sources) == ("a", dead, "ddx", ("row",))
     assert str(orphan).endswith("is dead; ddx gives it out all the same"), "the bead is ready"
@@ -69,14 +69,14 @@ def test_a_dead_and_old_claim_is_an_orphan(world: WorldFactory, dead: int) -> No
 
 
 def test_a_release_of_many_claims_is_called_by_their_number(world: WorldFactory, dead: int) -> None:
-    here = world([claimed(dead, 7300), {**claimed(dead, 7300), "id": "b"}], "april")
+    here = world([claimed(dead, 7300), {**claimed(dead, 7300), "id": "b"}])
     both = orphans(here)
     assert release_title(both[:1]) == "release the stale claim on a"
     assert release_title(both) == "release the stale claims on 2 beads"
 
 
 def test_check_says_once_that_a_worker_is_gone(world: WorldFactory, dead: int) -> None:
-    here = world([claimed(dead, 7300, **{"execution-eligible": False})], "april")
+    here = world([claimed(dead, 7300, **{"execution-eligible": False})])
     state = here.curator.look()
     facts = gather_facts(state, orphans=orphans(here))
     assert [each.bead_id for each in facts.orphans] == ["a"]
@@ -87,7 +87,7 @@ def test_check_says_once_that_a_worker_is_gone(world: WorldFactory, dead: int) -
 @pytest.mark.parametrize(("age", "stands"), [(200, False), (7300, True)])
 def test_one_place_says_which_claim_stands(world: WorldFactory, dead: int, age: float, stands: bool) -> None:
     """A bead that is ready again is no stale claim anywhere, until its claim is an orphan, which is one everywhere."""
-    here = world([claimed(dead, age)], "april")
+    here = world([claimed(dead, age)])
     state = here.curator.look()
     assert state.queue.ready == ("a",)
     left = gone(state.runs, state.queue)
@@ -110,7 +110,7 @@ def test_what_may_live_or_is_young_is_none(world: WorldFactory, dead: int) -> No
         claimed(dead, 9000, status="closed"),
         row("a", era="april", status="in_progress", owner="me"),
     ):
-        here = world([claim], "april")
+        here = world([claim])
         assert orphans(here) == ()
         here.tracker.unlink()
         here.tracker.parent.rmdir()
@@ -118,7 +118,7 @@ def test_what_may_live_or_is_young_is_none(world: WorldFactory, dead: int) -> No
 
 
 def test_the_threshold_is_a_setting(world: WorldFactory, dead: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = world([claimed(dead, 200)], "april")
+    here = world([claimed(dead, 200)])
     monkeypatch.setenv("HELIX_ORPHAN_THRESHOLD", "100")
     assert len(orphans(here)) == 1
     monkeypatch.setenv("HELIX_ORPHAN_THRESHOLD", "soon")
@@ -130,7 +130,7 @@ def test_a_short_threshold_counts_where_nobody_renewed_the_claim(
     world: WorldFactory, dead: int, monkeypatch: pytest.MonkeyPatch, age: int, orphaned: bool
 ) -> None:
     monkeypatch.setenv("HELIX_ORPHAN_THRESHOLD", "1")
-    here = world([claimed(dead, 100, **{"execute-loop-heartbeat-at": ago(age)})], "april")
+    here = world([claimed(dead, 100, **{"execute-loop-heartbeat-at": ago(age)})])
     assert bool(orphans(here)) == orphaned
 
 
@@ -155,7 +155,7 @@ def test_a_lease_without_its_worker_is_an_orphan_though_the_row_is_open(world: W
 
 
 def test_recovery_lets_go_and_can_be_taken_back(world: WorldFactory, dead: int) -> None:
-    here = world([claimed(dead, 7300), row("b", era="april")], "april")
+    here = world([claimed(dead, 7300), row("b", era="april")])
     before = here.settled()
     done = recover(here.curator, orphans(here))
     assert done.error is None
@@ -168,7 +168,7 @@ def test_recovery_lets_go_and_can_be_taken_back(world: WorldFactory, dead: int) 
 
 
 def test_recovery_looks_again_first(world: WorldFactory, dead: int) -> None:
-    here = world([claimed(dead, 7300)], "april")
+    here = world([claimed(dead, 7300)])
     seen = orphans(here)
     here.rewrite("a", **{"claimed__pid": str(os.getpid()), "claimed__at": ago(5)})
     before = here.tracker.read_bytes()
@@ -179,14 +179,14 @@ def test_recovery_looks_again_first(world: WorldFactory, dead: int) -> None:
 
 
 def test_read_only_recovers_nothing(world: WorldFactory, dead: int) -> None:
-    here = world([claimed(dead, 7300)], "april", read_only=True)
+    here = world([claimed(dead, 7300)], read_only=True)
     with pytest.raises(WritesForbidden):
         recover(here.curator, orphans(here))
     assert Path(here.tracker).exists()
 
 
 def test_a_dead_claim_that_ddx_still_honours_says_until_when(world: WorldFactory, dead: int) -> None:
-    here = world([claimed(dead, 50, **{"execute-loop-heartbeat-at": ago(20)})], "april")
+    here = world([claimed(dead, 50, **{"execute-loop-heartbeat-at": ago(20)})])
     assert not orphans(here)
     queue_state = here.curator.look()
     (claim,) = find_left(queue_state.runs, queue_state.queue).honoured
@@ -207,7 +207,7 @@ def test_a_dead_claim_that_ddx_still_honours_says_until_when(world: WorldFactory
 
 
 def test_a_dead_worker_leaves_needs_me_when_ddx_has_its_bead_again(world: WorldFactory, dead: int) -> None:
-    here = world([claimed(dead, 200)], "april")
+    here = world([claimed(dead, 200)])
     queue_state = here.curator.look()
     assert queue_state.queue.ready == ("a",)
     assert not find_left(queue_state.runs, queue_state.queue).honoured
@@ -217,7 +217,7 @@ def test_a_dead_worker_leaves_needs_me_when_ddx_has_its_bead_again(world: WorldF
 
 def test_a_living_or_foreign_process_holds_no_dead_claim(world: WorldFactory, dead: int) -> None:
     elsewhere = claimed(dead, 20, **{"claimed-machine": "elsewhere", "id": "b"})
-    here = world([claimed(os.getpid(), 20), elsewhere], "april")
+    here = world([claimed(os.getpid(), 20), elsewhere])
     queue_state = here.curator.look()
     assert not find_left(queue_state.runs, queue_state.queue).honoured
 

@@ -43,7 +43,7 @@ def made(queue: Queue) -> dict[str, CreateBead]:
 
 def curator_of(root: Path) -> Curator:
     project = find_project(root, env={})
-    return Curator(project, lambda era: find_executable(project, None, era=era, env={}))
+    return Curator(project, lambda: find_executable(project, None, env={}))
 
 
 def own_hook(root: Path) -> None:

@@ -36,17 +36,17 @@ WORKER = Path(__file__).with_name("load_curator.py")
 
 def start(here: World, name: str, count: int, *more: str) -> subprocess.Popen[str]:
     seed = str(random.Random(name).randrange(10**8))
-    argv = [sys.executable, str(WORKER), str(here.root), name, seed, str(count), here.era, *more]
+    argv = [sys.executable, str(WORKER), str(here.root), name, seed, str(count), *more]
     env = {**os.environ, "DDX_BEAD_LOCK_TIMEOUT": "60", "DDX_BEAD_PREFIX": "demo", "PATH": os.defpath}
     return subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, text=True, start_new_session=True)
 
 
-def crowd(world: WorldFactory, era: str, weight: int = 20) -> World:
+def crowd(world: WorldFactory, weight: int = 20) -> World:
     """Six beads that everybody changes, among others; an epic with a child for the focus."""
-    rows = [row(bead_id, era=era) for bead_id in SHARED]
-    rows += [row(f"demo-f{number:07x}", era=era, description="x" * 2_000) for number in range(weight)]
-    rows += [row("demo-epic", era=era, issue_type="epic"), row("demo-child", era=era, parent="demo-epic")]
-    return world(sorted(rows, key=lambda each: str(each["id"])), era)
+    rows = [row(bead_id) for bead_id in SHARED]
+    rows += [row(f"demo-f{number:07x}", description="x" * 2_000) for number in range(weight)]
+    rows += [row("demo-epic", issue_type="epic"), row("demo-child", parent="demo-epic")]
+    return world(sorted(rows, key=lambda each: str(each["id"])))
 
 
 def check(here: World, promises: list[list[str]]) -> None:
@@ -110,9 +110,8 @@ def shown(snapshot: Snapshot) -> tuple[Any, ...]:
     return rows, states, queue.ready, [entry.id for entry in snapshot.journal.entries]
 
 
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_curators_at_once_lose_nothing_and_the_console_is_not_stale(era: str, world: WorldFactory) -> None:
-    here = crowd(world, era)
+def test_curators_at_once_lose_nothing_and_the_console_is_not_stale(world: WorldFactory) -> None:
+    here = crowd(world)
     workers, count = (8, 200) if FULL else (3, 4)
     with Watching(here.root) as console:
         running = [start(here, f"w{number}", count) for number in range(workers)]
@@ -130,10 +129,9 @@ def test_curators_at_once_lose_nothing_and_the_console_is_not_stale(era: str, wo
     assert not list((here.root / ".ddx").glob("*.tmp-*"))
 
 
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_killed_curators_leave_everything_whole(era: str, world: WorldFactory) -> None:
-    here = crowd(world, era)
-    chance = random.Random(era)
+def test_killed_curators_leave_everything_whole(world: WorldFactory) -> None:
+    here = crowd(world)
+    chance = random.Random("head")
     promises: list[list[str]] = []
     for number in range(100 if FULL else 2):
         worker = start(here, f"k{number}", 10_000)
@@ -173,13 +171,12 @@ def kill_at_a_moment(here: World, worker: subprocess.Popen[str], chance: random.
     os.killpg(worker.pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_a_focus_killed_at_any_time_is_mended_and_given_back_whole(era: str, world: WorldFactory) -> None:
-    here = crowd(world, era, weight=4)
+def test_a_focus_killed_at_any_time_is_mended_and_given_back_whole(world: WorldFactory) -> None:
+    here = crowd(world, weight=4)
     here.rewrite("demo-f0000001", execution__eligible=False)
     here.rewrite("demo-f0000002", execution__eligible=True)
     before = {bead_id: settled(each) for bead_id, each in here.rows().items()}
-    chance = random.Random(era)
+    chance = random.Random("head")
     for number in range(50 if FULL else 2):
         worker = start(here, f"f{number}", 10_000, "focus")
         assert worker.stdout is not None

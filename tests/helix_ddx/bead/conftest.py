@@ -40,7 +40,6 @@ class Desk:
     """One project, and the way to give commands there."""
 
     root: Path
-    era: str
     monkeypatch: pytest.MonkeyPatch
 
     def __call__(self, *words: str) -> Answer:
@@ -49,7 +48,7 @@ class Desk:
             patch.chdir(self.root)
             patch.setattr(sys, "stdout", out)
             patch.setattr(sys, "stderr", err)
-            code = track(["bead", *words], self.era)
+            code = track(["bead", *words])
         out.flush()
         data = out.buffer
         assert isinstance(data, io.BytesIO)
@@ -76,12 +75,12 @@ MakeDesk = Callable[..., Desk]
 
 @pytest.fixture
 def desk(project: ProjectFactory, monkeypatch: pytest.MonkeyPatch) -> MakeDesk:
-    """Make a desk: ``desk(rows, era="april")``; rows get what every record has."""
+    """Make a desk: ``desk(*rows)``; rows get what every record has."""
     monkeypatch.setenv("DDX_AGENT_NAME", "tester")
     monkeypatch.setenv("DDX_MACHINE_ID", "vm")
 
-    def make(*rows: Row, era: str = "head", git: bool = False) -> Desk:
-        return Desk(project([_whole(row) for row in rows], git=git), era, monkeypatch)
+    def make(*rows: Row, git: bool = False) -> Desk:
+        return Desk(project([_whole(row) for row in rows], git=git), monkeypatch)
 
     return make
 

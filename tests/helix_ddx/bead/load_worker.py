@@ -21,8 +21,8 @@ from helix_ddx.program import main as track
 class Worker:
     """Gives commands and remembers what they promised."""
 
-    def __init__(self, project: Path, name: str, seed: int, era: str, separately: bool) -> None:
-        self.project, self.name, self.era, self.separately = project, name, era, separately
+    def __init__(self, project: Path, name: str, seed: int, separately: bool) -> None:
+        self.project, self.name, self.separately = project, name, separately
         self.random = random.Random(seed)
         self.own: list[str] = []
         self.shared = [f"demo-{number:08x}" for number in range(6)]
@@ -35,7 +35,7 @@ class Worker:
             return done.returncode, done.stdout
         out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
-            code = track(["bead", *words], self.era)
+            code = track(["bead", *words])
         out.flush()
         return code, out.buffer.getvalue().decode()
 
@@ -77,9 +77,9 @@ class Worker:
 
 def main() -> None:
     """Work until the count is reached or somebody kills us."""
-    project, name, seed, count, era, *more = sys.argv[1:]
+    project, name, seed, count, *more = sys.argv[1:]
     os.chdir(project)
-    worker = Worker(Path(project), name, int(seed), era, more == ["exec"])
+    worker = Worker(Path(project), name, int(seed), more == ["exec"])
     for number in range(int(count)):
         worker.one(number)
     os.write(1, b'["done"]\n')

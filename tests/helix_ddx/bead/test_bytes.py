@@ -27,18 +27,16 @@ JSON = st.recursive(
 )
 
 
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_a_record_that_nobody_touched_keeps_its_bytes(era: str, desk: MakeDesk) -> None:
-    bench = desk({"id": "demo-1"}, ODD, {"id": "demo-3"}, era=era)
+def test_a_record_that_nobody_touched_keeps_its_bytes(desk: MakeDesk) -> None:
+    bench = desk({"id": "demo-1"}, ODD, {"id": "demo-3"})
     bench.must("update", "demo-1", "--title", "new")
     bench.must("create", "another", "--priority", "2")
     bench.must("dep", "add", "demo-3", "demo-1")
     assert ODD in bench.tracker.read_text().split("\n")
 
 
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_a_record_that_was_touched_keeps_the_spelling_of_every_other_field(era: str, desk: MakeDesk) -> None:
-    bench = desk(ODD, era=era)
+def test_a_record_that_was_touched_keeps_the_spelling_of_every_other_field(desk: MakeDesk) -> None:
+    bench = desk(ODD)
     bench.must("update", "demo-2", "--set", "spec-id=FEAT-1")
     line = bench.tracker.read_text().rstrip("\n")
     for part in (
@@ -56,7 +54,7 @@ def test_a_record_that_was_touched_keeps_the_spelling_of_every_other_field(era: 
 
 
 def test_bytes_that_are_no_text_survive(desk: MakeDesk) -> None:
-    bench = desk({"id": "demo-1"}, b'{"id":"demo-2","title":"\xff\xfe","status":"open","x":"\\ud800"}', era="head")
+    bench = desk({"id": "demo-1"}, b'{"id":"demo-2","title":"\xff\xfe","status":"open","x":"\\ud800"}')
     bench.must("update", "demo-1", "--priority", "1")
     bench.must("update", "demo-2", "--priority", "1")
     data = bench.tracker.read_bytes()
@@ -97,13 +95,12 @@ def test_times_are_written_as_go_writes_them(written: str, again: str) -> None:
     assert time_text(written) == again
 
 
-@pytest.mark.parametrize("era", ["april", "head"])
 @pytest.mark.parametrize(
     "spoiled",
     ['{"id": "demo-9", ', "not json", "[1]", '{"title":"no id"}', '{"id":"demo-9","x":NaN}', "\x00\x01"],
 )
-def test_a_file_with_a_line_that_is_no_record_is_read_but_never_written(era: str, spoiled: str, desk: MakeDesk) -> None:
-    bench = desk({"id": "demo-1"}, spoiled, {"id": "demo-2"}, era=era)
+def test_a_file_with_a_line_that_is_no_record_is_read_but_never_written(spoiled: str, desk: MakeDesk) -> None:
+    bench = desk({"id": "demo-1"}, spoiled, {"id": "demo-2"})
     before = bench.tracker.read_bytes()
     listed = bench("list", "--json")
     assert (listed.rc, [row["id"] for row in listed.json]) == (0, ["demo-1", "demo-2"])
@@ -136,12 +133,6 @@ def test_a_list_that_is_none_is_not_written_over(desk: MakeDesk) -> None:
     assert "dependencies is not a list" in bench("dep", "add", "demo-1", "demo-2").error
     assert "events is not a list" in bench("evidence", "add", "demo-3").error
     assert bench.tracker.read_bytes() == before
-
-
-def test_duplicates_fold_to_the_last_and_rows_stand_sorted(desk: MakeDesk) -> None:
-    bench = desk({"id": "b", "title": "old"}, {"id": "a"}, "", {"id": "b", "title": "new"}, era="april")
-    bench.must("update", "a", "--priority", "0")
-    assert [json.loads(line)["title"] for line in bench.tracker.read_text().splitlines()] == ["bead a", "new"]
 
 
 def test_a_tracker_that_cannot_be_written_stays(desk: MakeDesk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,14 +47,6 @@ def test_head_lets_a_status_follow_only_some(before: str, after: str, why: str, 
     assert ("work-consecutive-wedges" in row) != freed
 
 
-def test_april_knows_three_statuses_and_any_order(desk: MakeDesk) -> None:
-    bench = desk({"id": "demo-1"}, era="april")
-    for status in ("closed", "open", "in_progress"):
-        bench.must("update", "demo-1", "--status", status)
-        assert bench.rows()["demo-1"]["status"] == status
-    assert bench("update", "demo-1", "--status", "blocked").error == "bead: invalid status: blocked"
-
-
 def test_blocked_needs_and_loses_its_reason(desk: MakeDesk) -> None:
     bench = desk({"id": "demo-1"}, {"id": "demo-2"})
     bench.must("update", "demo-1", "--status", "blocked", "--external-blocker-reason", " vendor ")
@@ -68,14 +60,13 @@ def test_blocked_needs_and_loses_its_reason(desk: MakeDesk) -> None:
     assert bench("update", "demo-1", "--blocked-by-ref", "other").rc == 1
 
 
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_what_set_reaches_and_what_it_loses(era: str, desk: MakeDesk) -> None:
-    bench = desk({"id": "demo-1", "owner": "me"}, era=era)
+def test_what_set_reaches_and_what_it_loses(desk: MakeDesk) -> None:
+    bench = desk({"id": "demo-1", "owner": "me"})
     pairs = ("parent=p", "notes=n", "issue_type=bug", "a=true", "b=false", "c=1.5", "queue-rank=7", "d=x=y")
     lost = ("status=closed", "priority=0", "title=t", "labels=l", "owner=o", "id=other", "created_at=now")
     bench.must("update", "demo-1", *(word for pair in pairs + lost for word in ("--set", pair)))
     row = bench.rows()["demo-1"]
-    assert row["queue-rank"] == (7 if era == "head" else "7")
+    assert row["queue-rank"] == 7
     wanted = {"parent": "p", "notes": "n", "issue_type": "bug", "a": True, "b": False, "c": "1.5", "d": "x=y"}
     assert {name: row[name] for name in wanted} == wanted
     assert (row["status"], row["priority"], row["title"], row["owner"]) == ("open", 2, "bead demo-1", "me")
@@ -87,31 +78,26 @@ def test_what_set_reaches_and_what_it_loses(era: str, desk: MakeDesk) -> None:
     assert row["title"] == "bead demo-1"
 
 
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_claim_and_unclaim(era: str, desk: MakeDesk) -> None:
-    bench = desk({"id": "demo-1", "kept": "x"}, era=era)
+def test_claim_and_unclaim(desk: MakeDesk) -> None:
+    bench = desk({"id": "demo-1", "kept": "x"})
     before = bench.rows()["demo-1"]
     bench.must("update", "demo-1", "--claim", "--priority", "0")
     row = bench.rows()["demo-1"]
     assert (row["status"], row["owner"], row["priority"]) == ("in_progress", "tester", 2)
     lease = lease_folder(bench.root) / "demo-1.json"
-    if era == "april":
-        assert (row["claimed-machine"], row["claimed-pid"]) == ("vm", str(os.getpid()))
-        assert not lease.exists()
-    else:
-        held = json.loads(lease.read_text())
-        assert (held["bead_id"], held["owner"], held["machine"], held["pid"]) == (
-            "demo-1",
-            "tester",
-            "vm",
-            os.getpid(),
-        )
-        assert "claimed-at" not in row
+    held = json.loads(lease.read_text())
+    assert (held["bead_id"], held["owner"], held["machine"], held["pid"]) == (
+        "demo-1",
+        "tester",
+        "vm",
+        os.getpid(),
+    )
+    assert "claimed-at" not in row
     again = bench("update", "demo-1", "--claim", "--assignee", "other")
     assert again.error == "bead: cannot claim demo-1 from status in_progress"
     shown = bench("show", "demo-1", "--json").json
     assert (shown["owner"], shown["claimed-machine"]) == ("tester", "vm")
-    assert isinstance(shown["claimed-pid"], str if era == "april" else int)
+    assert isinstance(shown["claimed-pid"], int)
     bench.must("update", "demo-1", "--unclaim")
     after = bench.rows()["demo-1"]
     assert not lease.exists()
@@ -121,10 +107,9 @@ def test_claim_and_unclaim(era: str, desk: MakeDesk) -> None:
     assert after.keys() == before.keys()
 
 
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_a_stale_claim_is_taken_over(era: str, desk: MakeDesk) -> None:
-    beat = "execute-loop-heartbeat-at" if era == "april" else "work-heartbeat-at"
-    bench = desk({"id": "demo-1", "status": "in_progress", "owner": "gone", beat: "2026-01-01T00:00:00Z"}, era=era)
+def test_a_stale_claim_is_taken_over(desk: MakeDesk) -> None:
+    beat = "work-heartbeat-at"
+    bench = desk({"id": "demo-1", "status": "in_progress", "owner": "gone", beat: "2026-01-01T00:00:00Z"})
     bench.must("update", "demo-1", "--claim")
     assert bench.rows()["demo-1"]["owner"] == "tester"
 
@@ -133,18 +118,6 @@ def test_a_stale_claim_is_taken_over(era: str, desk: MakeDesk) -> None:
 def test_only_what_is_open_can_be_claimed(status: str, desk: MakeDesk) -> None:
     answer = desk({"id": "demo-1", "status": status})("update", "demo-1", "--claim")
     assert answer.error == f"bead: cannot claim demo-1 from status {status}"
-
-
-def test_head_neither_claims_nor_closes_what_waits(desk: MakeDesk) -> None:
-    waits = [{"depends_on_id": target, "type": "blocks"} for target in ("demo-3", "demo-2", "gone")]
-    bench = desk({"id": "demo-1", "dependencies": waits}, {"id": "demo-2", "status": "cancelled"}, {"id": "demo-3"})
-    why = "bead: unclosed blocking dependencies: bead demo-1: demo-2, demo-3, gone"
-    assert bench("update", "demo-1", "--claim").error == why
-    assert bench("close", "demo-1").error == why
-    assert bench("update", "demo-1", "--status", "closed").error == why
-    bench.era = "april"
-    bench.must("update", "demo-1", "--claim")
-    bench.must("close", "demo-1")
 
 
 def test_closing_moves_events_out_and_reopening_brings_them_back(desk: MakeDesk) -> None:
@@ -169,17 +142,6 @@ def test_closing_moves_events_out_and_reopening_brings_them_back(desk: MakeDesk)
     assert not attached.exists()
 
 
-def test_april_keeps_events_in_the_row(desk: MakeDesk) -> None:
-    bench = desk({"id": "demo-1"}, era="april")
-    bench.must("evidence", "add", "demo-1")
-    bench.must("close", "demo-1")
-    bench.must("reopen", "demo-1")
-    event, reopened = bench.rows()["demo-1"]["events"]
-    assert (event["kind"], event["actor"], event["source"]) == ("summary", "tester", "ddx bead evidence add")
-    assert (reopened["kind"], reopened["actor"]) == ("reopen", "")
-    assert not (bench.root / ".ddx" / "attachments").exists()
-
-
 def test_a_verdict_that_a_person_contradicts_is_noted(desk: MakeDesk) -> None:
     def review(verdict: str) -> list[dict[str, str]]:
         return [{"kind": "review", "summary": verdict, "body": "because", "created_at": "2026-04-01T00:00:00Z"}]
@@ -196,9 +158,8 @@ def test_a_verdict_that_a_person_contradicts_is_noted(desk: MakeDesk) -> None:
     assert kinds == ["review", "reopen", "review-accuracy-override"]
 
 
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_closing_with_evidence_asks_for_some(era: str, desk: MakeDesk) -> None:
-    bench = desk({"id": "demo-1"}, {"id": "demo-2", "events": [{"kind": "note"}]}, era=era)
+def test_closing_with_evidence_asks_for_some(desk: MakeDesk) -> None:
+    bench = desk({"id": "demo-1"}, {"id": "demo-2", "events": [{"kind": "note"}]})
     bench.must("close", "demo-1", "--session", "s-1")
     row = bench.rows()["demo-1"]
     assert (row["status"], row["session_id"]) == ("open", "s-1")
@@ -261,12 +222,6 @@ def test_what_was_superseded_closes_along(more: dict[str, object], status: str, 
     bench = desk({"id": "demo-1"}, {"id": "demo-2", "superseded-by": "demo-1", **more}, {"id": "demo-3"})
     bench.must("close", "demo-1")
     assert bench.rows()["demo-2"]["status"] == status
-
-
-def test_april_closes_nothing_along(desk: MakeDesk) -> None:
-    bench = desk({"id": "demo-1", "issue_type": "epic"}, {"id": "demo-2", "parent": "demo-1"}, era="april")
-    bench.must("close", "demo-2")
-    assert bench.rows()["demo-1"]["status"] == "open"
 
 
 def test_reap_closes_epics_whose_parts_have_ended(desk: MakeDesk) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from helix_ddx.__main__ import main
 from helix_ddx.flags import parse_duration
-from helix_ddx.program import help_text, verbs_of
+from helix_ddx.program import VERBS, help_text
 from tests.helix_ddx.bead.conftest import MakeDesk
 
 
@@ -81,17 +81,9 @@ def test_a_word_that_is_no_verb_gets_the_help_of_the_one_above(desk: MakeDesk) -
     assert bench("nonsense").rc == 0
 
 
-def test_april_does_not_know_what_came_later(desk: MakeDesk) -> None:
-    bench = desk({"id": "demo-1"}, era="april")
-    assert "\n  queue " not in bench("--help").out
-    assert bench("queue", "top", "demo-1").out == bench("--help").out
-    assert bench("create", "x", "--depends-on", "demo-1").error == "unknown flag: --depends-on"
-
-
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_every_verb_has_a_help_that_names_it(era: str) -> None:
-    for verb in verbs_of(era):
-        text = help_text(verb, era)
+def test_every_verb_has_a_help_that_names_it() -> None:
+    for verb in VERBS:
+        text = help_text(verb)
         assert re.search(rf"(?m)^  ddx {' '.join(verb.path)}( |$)", text)
         assert text.count("Global Flags:") == 1
         assert text.endswith("\n")
@@ -106,32 +98,23 @@ def test_what_needs_ddx_itself_says_so(desk: MakeDesk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("era", "words", "complaint"),
+    ("words", "complaint"),
     [
-        ("head", "work --bogus", "unknown flag: --bogus"),
-        ("head", "work --poll-interval 30s", "unknown flag: --poll-interval"),
-        ("april", "work --watch", "unknown flag: --watch"),
-        ("head", "work now", 'unknown command "now" for "ddx work"'),
-        ("head", "try", "accepts 1 arg(s), received 0"),
-        ("april", "agent execute-bead a b", "accepts 1 arg(s), received 2"),
+        ("work --bogus", "unknown flag: --bogus"),
+        ("work --poll-interval 30s", "unknown flag: --poll-interval"),
+        ("work now", 'unknown command "now" for "ddx work"'),
+        ("try", "accepts 1 arg(s), received 0"),
         (
-            "head",
             "work --idle-interval 5",
             'invalid argument "5" for "--idle-interval" flag: time: missing unit in duration "5"',
         ),
-        (
-            "april",
-            "agent execute-loop --max-cost no",
-            'invalid argument "no" for "--max-cost" flag: strconv.ParseFloat: parsing "no": invalid syntax',
-        ),
-        ("head", "work clear-cooldowns", "requires --all or --status <value>"),
-        ("head", "agent execute-loop", 'unknown command "agent" for "ddx"'),
-        ("head", "--config x agent", 'unknown command "agent" for "ddx"'),
-        ("head", "-- bead", 'unknown command "--" for "ddx"'),
+        ("work clear-cooldowns", "requires --all or --status <value>"),
+        ("agent execute-loop", 'unknown command "agent" for "ddx"'),
+        ("--config x agent", 'unknown command "agent" for "ddx"'),
+        ("-- bead", 'unknown command "--" for "ddx"'),
     ],
 )
 def test_the_loops_verbs_take_ddxs_flags_and_no_others(
-    era: str,
     words: str,
     complaint: str,
     desk: MakeDesk,
@@ -139,19 +122,8 @@ def test_the_loops_verbs_take_ddxs_flags_and_no_others(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(desk().root)
-    monkeypatch.setenv("HELIX_DDX_ERA", era)
     assert main(words.split()) == 1
     assert capsys.readouterr().err.rstrip("\n").split("\n")[-1] == f"Error: {complaint}"
-
-
-@pytest.mark.parametrize("words", ["agent run --text hi", "agent run --help", "agent usage --json"])
-def test_a_verb_that_is_not_offered_never_answers_with_another_ones_help(
-    words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("HELIX_DDX_ERA", "april")
-    assert main(words.split()) == 1
-    said = capsys.readouterr()
-    assert (said.out, "needs ddx itself" in said.err) == ("", True)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -20,9 +18,8 @@ def edge(target: str) -> dict[str, str]:
 # --- dependencies ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_dependencies_are_added_once_and_removed(era: str, desk: MakeDesk) -> None:
-    bench = desk({"id": "demo-1"}, {"id": "demo-2"}, {"id": "demo-3", "dependencies": [edge("gone")]}, era=era)
+def test_dependencies_are_added_once_and_removed(desk: MakeDesk) -> None:
+    bench = desk({"id": "demo-1"}, {"id": "demo-2"}, {"id": "demo-3", "dependencies": [edge("gone")]})
     bench.must("dep", "add", "demo-1", "demo-2")
     once = bench.tracker.read_bytes()
     bench.must("dep", "add", "demo-1", "demo-2")
@@ -93,12 +90,10 @@ def test_a_bead_can_be_born_waiting(depends_on: str, desk: MakeDesk) -> None:
 # --- lists ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_list_filters_as_ddx_does(era: str, desk: MakeDesk) -> None:
+def test_list_filters_as_ddx_does(desk: MakeDesk) -> None:
     bench = desk(
         {"id": "demo-1", "labels": ["a", "b"], "owner": "me", "spec-id": "S", "n": 5, "on": True},
         {"id": "demo-2", "status": "closed", "labels": ["a"]},
-        era=era,
     )
 
     def ids(*words: str) -> list[str]:
@@ -121,15 +116,14 @@ def test_lists_tolerate_fields_of_a_wrong_type(desk: MakeDesk) -> None:
     assert bench("ready").rc == bench("show", "demo-1").rc == bench("status").rc == 0
 
 
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_a_field_whose_name_is_no_text_costs_no_answer(era: str, desk: MakeDesk) -> None:
-    bench = desk(b'{"id":"demo-1","title":"T","spec-id":"S","status":"proposed","z\xff":1}', era=era)
+def test_a_field_whose_name_is_no_text_costs_no_answer(desk: MakeDesk) -> None:
+    bench = desk(b'{"id":"demo-1","title":"T","spec-id":"S","status":"proposed","z\xff":1}')
     for words in (
         ("list", "--where", "spec-id=S"),
         ("show", "demo-1"),
         ("show", "demo-1", "--json"),
         ("evidence", "list", "demo-1"),
-        *([("needs-human",), ("cooldown", "show", "demo-1")] if era == "head" else []),
+        *([("needs-human",), ("cooldown", "show", "demo-1")]),
     ):
         assert bench(*words).rc == 0, words
     assert bench.must("list", "--where", "spec-id=S").startswith("demo-1")
@@ -137,55 +131,6 @@ def test_a_field_whose_name_is_no_text_costs_no_answer(era: str, desk: MakeDesk)
     refused = bench("update", "demo-1", "--set", "a=b")
     assert (refused.rc, "cannot be separated" in refused.error) == (1, True)
     assert bench.tracker.read_bytes() == before
-
-
-def test_edges_that_are_none_are_listed_as_go_decodes_them(desk: MakeDesk) -> None:
-    edges = [{"depends_on_id": "demo-2", "type": 5}, "demo-2", None, {"depends_on_id": "demo-2"}]
-    bench = desk({"id": "demo-1", "dependencies": edges, "priority": 2.0}, {"id": "demo-2"}, era="april")
-    shown = bench("list", "--json").json[0]
-    assert shown["priority"] == 0
-    assert [edge["depends_on_id"] for edge in shown["dependencies"]] == ["demo-2", "", "", "demo-2"]
-    assert shown["dependencies"][1] == {"issue_id": "", "depends_on_id": "", "type": ""}
-    (blocked,) = bench("blocked", "--json").json
-    assert blocked["blocker"]["unclosed_dep_ids"] == ["demo-2", "", "", "demo-2"]
-    assert bench.must("dep", "tree", "demo-1").count("demo-2 [open]") == 2
-
-
-def test_head_reads_the_archive_too(desk: MakeDesk) -> None:
-    bench = desk({"id": "demo-1"})
-    old = {"id": "demo-0", "title": "old", "status": "closed", "zz": "1"}
-    (bench.root / ".ddx" / "beads-archive.jsonl").write_text(json.dumps(old) + "\n")
-    assert [row["id"] for row in bench("list", "--json").json] == ["demo-1", "demo-0"]
-    assert bench("show", "demo-0", "--json").json["zz"] == "1"
-    assert bench("status", "--json").json["total"] == 2
-    assert len(bench.must("export").split("\n")) == 2
-    bench.era = "april"
-    assert bench("show", "demo-0").error == "bead: not found: demo-0"
-
-
-def test_april_lists_what_waits_and_what_pauses(desk: MakeDesk) -> None:
-    pause = {"execute-loop-retry-after": "2099-01-01T00:00:00Z", "execute-loop-last-status": "no_changes"}
-    bench = desk(
-        {"id": "demo-1", **pause, "execute-loop-last-detail": "why"},
-        {"id": "demo-2", "dependencies": [edge("demo-1"), edge("gone")]},
-        {"id": "demo-3", "issue_type": "epic"},
-        era="april",
-    )
-    assert bench.must("blocked").split("\n") == [
-        "demo-1  P2  bead demo-1  retry-after: 2099-01-01T00:00:00Z",
-        "demo-2  P2  bead demo-2  deps: demo-1, gone",
-    ]
-    assert [row["blocker"] for row in bench("blocked", "--json").json] == [
-        {
-            "kind": "retry-cooldown",
-            "next_eligible_at": "2099-01-01T00:00:00Z",
-            "last_status": "no_changes",
-            "last_detail": "why",
-        },
-        {"kind": "dependency", "unclosed_dep_ids": ["demo-1", "gone"]},
-    ]
-    assert [row["id"] for row in bench("ready", "--json").json] == ["demo-1", "demo-3"]
-    assert bench.must("ready", "--execution") == "No ready beads."
 
 
 def test_head_counts_who_is_at_work(desk: MakeDesk) -> None:
@@ -228,28 +173,6 @@ def test_ranks_are_sparse(ranks: dict[str, int], words: tuple[str, ...], order: 
     assert {name: row["queue-rank"] for name, row in bench.rows().items() if "queue-rank" in row} == order
     bench.must("queue", "clear", words[1])
     assert "queue-rank" not in bench.rows()[words[1]]
-
-
-def test_april_tells_whose_attempts_are_at_work(
-    desk: MakeDesk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    claim = {"status": "in_progress", "claimed-at": now, "execute-loop-heartbeat-at": now}
-    at = desk({"id": "demo-a", **claim, "claimed-pid": str(os.getpid())}, {"id": "demo-b"}, era="april")
-    attempt = "20260801T115000-aaaaaaaa"
-    record = {"bead_id": "demo-a", "attempt_id": attempt, "harness": "claude", "started_at": now}
-    (at.root / ".ddx" / "run-state.json").write_text(json.dumps(record))
-    monkeypatch.setenv("HELIX_DDX_ERA", "april")
-    monkeypatch.chdir(at.root.parent)
-    assert main(["agent", "workers", "--json", "--project", at.root.name]) == 0
-    monkeypatch.chdir(at.root)
-    (row,) = json.loads(capsys.readouterr().out)
-    assert (row["id"], row["bead_id"], row["bead_title"]) == (f"local-{attempt}", "demo-a", "bead demo-a")
-    assert (row["state"], row["harness"], row["started_at"]) == ("running", "claude", now)
-    at.must("close", "demo-a")
-    (at.root / ".ddx" / "run-state.json").unlink()
-    assert main(["agent", "workers"]) == 0
-    assert capsys.readouterr().out == "no active workers\n"
 
 
 def test_focus_tells_what_the_loop_will_not_take(
@@ -391,9 +314,8 @@ def test_a_person_decides_about_a_proposed_bead(words: tuple[str, ...], status: 
 # --- import and export ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_what_is_exported_can_be_imported(era: str, desk: MakeDesk) -> None:
-    bench = desk({"id": "demo-1", "n": 1.50}, {"id": "demo-2", "dependencies": [edge("demo-1")]}, era=era)
+def test_what_is_exported_can_be_imported(desk: MakeDesk) -> None:
+    bench = desk({"id": "demo-1", "n": 1.50}, {"id": "demo-2", "dependencies": [edge("demo-1")]})
     before = bench.tracker.read_bytes()
     bench.must("export", "out/beads.jsonl")
     assert (bench.root / "out" / "beads.jsonl").read_bytes() == before

@@ -44,7 +44,7 @@ def _project(project: ProjectFactory, weight: int) -> Path:
     return root
 
 
-def _start(root: Path, name: str, count: int, era: str, *more: str) -> subprocess.Popen[str]:
+def _start(root: Path, name: str, count: int, *more: str) -> subprocess.Popen[str]:
     argv = [
         sys.executable,
         str(WORKER),
@@ -52,9 +52,8 @@ def _start(root: Path, name: str, count: int, era: str, *more: str) -> subproces
         name,
         str(random.Random(name).random())[2:9],
         str(count),
-        era,
     ]
-    env = {**os.environ, "HELIX_DDX_ERA": era, "DDX_BEAD_LOCK_TIMEOUT": "60", "DDX_BEAD_PREFIX": "demo"}
+    env = {**os.environ, "DDX_BEAD_LOCK_TIMEOUT": "60", "DDX_BEAD_PREFIX": "demo"}
     return subprocess.Popen([*argv, *more], env=env, stdout=subprocess.PIPE, text=True, start_new_session=True)
 
 
@@ -85,11 +84,10 @@ def _check(rows: dict[str, dict[str, Any]], promises: list[list[str]], root: Pat
             assert rows[words[0]]["status"] == words[1]
 
 
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_writers_at_once_lose_nothing(era: str, project: ProjectFactory) -> None:
+def test_writers_at_once_lose_nothing(project: ProjectFactory) -> None:
     root = _project(project, 20)
     workers, count, more = (8, 200, ("exec",)) if FULL else (4, 25, ())
-    running = [_start(root, f"w{number}", count, era, *more) for number in range(workers)]
+    running = [_start(root, f"w{number}", count, *more) for number in range(workers)]
     told = [worker.communicate(timeout=900)[0] for worker in running]
     promises = [json.loads(line) for text in told for line in text.splitlines()]
     assert [worker.returncode for worker in running] == [0] * workers
@@ -102,14 +100,13 @@ def test_writers_at_once_lose_nothing(era: str, project: ProjectFactory) -> None
     assert not (root / ".ddx" / "beads.lock").exists()
 
 
-@pytest.mark.parametrize("era", ["april", "head"])
-def test_killed_writers_leave_a_whole_tracker(era: str, project: ProjectFactory) -> None:
+def test_killed_writers_leave_a_whole_tracker(project: ProjectFactory) -> None:
     root = _project(project, 300)
     ddx = root / ".ddx"
-    chance = random.Random(era)
+    chance = random.Random("head")
     promises: list[list[str]] = []
     for number in range(100 if FULL else 6):
-        worker = _start(root, f"k{number}", 10_000, era)
+        worker = _start(root, f"k{number}", 10_000)
         assert worker.stdout is not None
         promises.append(json.loads(worker.stdout.readline()))
         sign = chance.choice(["*.tmp-*", "beads.lock/*", "beads.lock"])
@@ -123,7 +120,7 @@ def test_killed_writers_leave_a_whole_tracker(era: str, project: ProjectFactory)
         told = worker.communicate(timeout=60)[0].splitlines(keepends=True)
         promises += [json.loads(line) for line in told if line.endswith("\n")]
         _check(_rows(root), promises, root)
-    last = _start(root, "last", 12, era)
+    last = _start(root, "last", 12)
     told = last.communicate(timeout=120)[0].splitlines()
     assert json.loads(told[-1]) == ["done"]
     _check(_rows(root), promises + [json.loads(line) for line in told], root)

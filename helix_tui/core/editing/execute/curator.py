@@ -18,7 +18,6 @@ from helix_tui.core.beads.readiness import Era, Queue, Rule, classify, tracker_e
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.client import Ddx, DdxError
 from helix_tui.core.ddx.dialect import Dialect, rule_for
-from helix_tui.core.ddx.names import Era as Vocabulary
 from helix_tui.core.ddx.runs.running import QueueReader
 from helix_tui.core.editing.execute.gate import (
     Executable,
@@ -117,7 +116,7 @@ class Curator:
     def __init__(
         self,
         project: Project,
-        executable: Callable[[Vocabulary], Executable],
+        executable: Callable[[], Executable],
         *,
         who: str = "cli",
         read_only: bool = False,
@@ -165,7 +164,7 @@ class Curator:
             return self._era
         era = tracker_era(tracker.beads)
         try:
-            executable = self.executable(era)
+            executable = self.executable()
             found = dialect_for(executable, fallback=era)
         except DdxError:  # a write reports the error
             return "auto"
@@ -179,8 +178,7 @@ class Curator:
         Raises:
             DdxError: the requested ddx does not exist.
         """
-        era = queue.default_era
-        return dialect_for(self.executable(era), fallback=era)
+        return dialect_for(self.executable(), fallback=queue.default_era)
 
     def require_allowed(self, *, gated: bool = False) -> None:
         """Ask, or refuse, before anything runs that the repository brings and that the person has not allowed.
@@ -207,16 +205,16 @@ class Curator:
         with self.gate.open() as lock:
             yield lock
 
-    def executable(self, era: Vocabulary) -> Executable:
+    def executable(self) -> Executable:
         """The program that writes; found once."""
         if self._executable is None:
-            self._executable = self._find(era)
+            self._executable = self._find()
         return self._executable
 
-    def reader(self, queue: Queue) -> Ddx | None:
+    def reader(self) -> Ddx | None:
         """A client of the installed ddx for queries; None if there is none."""
         try:
-            return self.executable(queue.default_era).client()
+            return self.executable().client()
         except DdxError:  # a write reports the error
             return None
 
@@ -239,7 +237,7 @@ class Curator:
         """The plan with what its write would do to the rest of the tracker."""
         if not made.steps:
             return made
-        executable = self.executable(queue_state.queue.default_era)
+        executable = self.executable()
         rewrites = self._rewritten_by(made.steps, queue_state)
         beside = (*unread_warning(queue_state.tracker, executable.embedded), *rewrites_remain(rewrites))
         return replace(made, notes=(*made.notes, *beside), rewrites=rewrites)
@@ -320,7 +318,7 @@ class Curator:
         with self._opened() as lock:
             queue_state, began = self._settled(), now_ns()
             rewrites = self._rewritten_by((), queue_state)
-            executable = self.executable(queue_state.queue.default_era)
+            executable = self.executable()
             # the program inherits the lock: if this process is killed, others wait until it has ended
             finished = executable.attempt(args, timeout=timeout, keep=(lock,), cap=cap)
             after = self.look()
@@ -524,7 +522,7 @@ class Curator:
             except HelixError as failure:
                 self._finish(entry_id, SettledChange("failed"), error=failure.message)
                 raise
-        executable = self.executable(queue_state.queue.default_era)
+        executable = self.executable()
         done = run_steps(made.steps, executable, rows=self._reader.rows, lock=lock, progress=self.progress)
         ids, error = done.ids, done.error
         after = self.look()

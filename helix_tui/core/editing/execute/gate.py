@@ -255,10 +255,8 @@ def _too_old(message: str) -> bool:
     return message.startswith(("unknown command", "unknown flag", "unknown shorthand"))
 
 
-def find_executable(
-    project: Project, explicit: str | None, *, era: Era, env: Mapping[str, str] | None = None
-) -> Executable:
-    """The ddx asked for, else the one on PATH, else the embedded tracker in ``era``.
+def find_executable(project: Project, explicit: str | None, *, env: Mapping[str, str] | None = None) -> Executable:
+    """The ddx asked for, else the one on PATH, else the embedded tracker.
 
     Raises:
         DdxError: the ddx asked for does not exist; it is not replaced by another one.
@@ -272,14 +270,12 @@ def find_executable(
     if wanted:
         message = f"there is no ddx at {clean_line(wanted, 200)}"
         raise DdxError((wanted,), message, "name one that exists with --ddx or DDX_BIN", MISSING)
-    return embedded_tracker(project, era=era, env=env)
+    return embedded_tracker(project, env)
 
 
-def embedded_tracker(project: Project, *, era: Era, env: Mapping[str, str]) -> Executable:
-    """The embedded tracker in ``era``, whatever ddx is on PATH."""
-    env = dict(env)
-    env.setdefault("HELIX_DDX_ERA", era)
-    return Executable(EMBEDDED, project.root, env, embedded=True)
+def embedded_tracker(project: Project, env: Mapping[str, str]) -> Executable:
+    """The embedded tracker, whatever ddx is on PATH."""
+    return Executable(EMBEDDED, project.root, dict(env), embedded=True)
 
 
 def dialect_for(executable: Executable, *, fallback: Era) -> Dialect:
@@ -291,8 +287,7 @@ def dialect_for(executable: Executable, *, fallback: Era) -> Dialect:
     commits = commits_writes(executable)
     # the embedded tracker is known and needs no trial
     if executable.embedded:
-        known = FAMILIES["april" if executable.env.get("HELIX_DDX_ERA") == "april" else "head"]
-        return replace(known, commits=commits)
+        return replace(FAMILIES["head"], commits=commits)
     found = dialect_of(Path(executable.words[0]), executable.root, env=executable.env, fallback=fallback)
     return replace(found, commits=commits, commits_staged=commits and staged_beside_tracker(executable.root))
 

@@ -73,7 +73,7 @@ def settle_documents(work: LoopWork) -> None:
 
 def _documents(work: LoopWork) -> Documents:
     seen = work.look()
-    return GoverningDocuments(work.project, work.curator.reader(seen.queue), seen.dialect).get()
+    return GoverningDocuments(work.project, work.curator.reader(), seen.dialect).get()
 
 
 def _ask(work: LoopWork, kind: str, finding: DocumentFinding) -> None:

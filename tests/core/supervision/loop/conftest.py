@@ -105,7 +105,7 @@ class Stage:
         """A curator that speaks to the scripted ddx."""
         project = find_project(self.root)
         program = Executable((str(self.ddx),), self.root, dict(os.environ))
-        return Curator(project, lambda _: program, who="human")
+        return Curator(project, lambda: program, who="human")
 
     def delegate(self, **about: Any) -> Delegate:
         """The scripted ddx as a delegate."""

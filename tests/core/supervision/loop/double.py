@@ -34,7 +34,6 @@ HELPS: dict[str, dict[tuple[str, ...], str]] = {
 
 def main(words: list[str], folder: Path, era: str) -> int:
     """Play ddx once."""
-    os.environ["HELIX_DDX_ERA"] = era
     if words[:1] == ["bead"]:
         from helix_ddx.__main__ import main as track
 
@@ -146,7 +145,7 @@ def _report(report: str, turn: dict[str, Any]) -> int:
     else:
         say(report)
     if fault == "become":
-        _become("head" if os.environ["HELIX_DDX_ERA"] == "april" else "april")
+        _become("april")
     return int(turn.get("rc", 0))
 
 
@@ -154,7 +153,7 @@ def _become(era: str) -> None:
     """Put another release in the place of this executable."""
     path = Path(sys.argv[0])
     other = path.with_suffix(".new")
-    other.write_text(path.read_text().replace(repr(os.environ["HELIX_DDX_ERA"]), repr(era)))
+    other.write_text(path.read_text().replace("'head'", repr(era)))
     other.chmod(0o755)
     other.replace(path)
 
@@ -200,8 +199,7 @@ def _execute(spec: dict[str, Any], folder: Path) -> dict[str, Any] | None:
         result["attempt_id"] = _evidence(bead_id, status)
     result |= spec.get("fields", {})
     if result.get("retry_after"):
-        key = "execute-loop-retry-after" if os.environ["HELIX_DDX_ERA"] == "april" else "work-retry-after"
-        _bead(["bead", "update", bead_id, "--set", f"{key}={result['retry_after']}"])
+        _bead(["bead", "update", bead_id, "--set", f"work-retry-after={result['retry_after']}"])
     with open(folder / "executed.log", "a", encoding="utf-8") as log:
         log.write(f"{bead_id} {result['status']}\n")
     return {name: value for name, value in result.items() if value is not None}

@@ -48,7 +48,7 @@ def test_at_autonomy_medium_a_missing_document_is_named_and_its_beads_are_skippe
 
 
 def test_a_bead_whose_replacement_is_closed_is_closed_too(stage: StageFactory) -> None:
-    world = stage([row("a-1", superseded__by="a-2"), row("a-2"), row("a-3")], "april")
+    world = stage([row("a-1", superseded__by="a-2"), row("a-2"), row("a-3")])
     world.run()
     assert world.rows()["a-1"]["status"] == "closed"
 

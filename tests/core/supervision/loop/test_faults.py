@@ -28,7 +28,7 @@ from helix_tui.core.supervision.run_state.state import (
     sole_run,
 )
 from helix_tui.core.supervision.run_state.status import run_status
-from tests.core.supervision.conftest import ERAS, row
+from tests.core.supervision.conftest import row
 from tests.core.supervision.loop.conftest import Stage, StageFactory
 
 pytestmark = [pytest.mark.realtime, pytest.mark.long]
@@ -102,9 +102,8 @@ def test_an_interrupted_ddx_that_reports_is_booked(stage: StageFactory) -> None:
     assert world.state["completed_cycles"] == len(world.executed)
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_a_killed_run_is_explained_and_its_turn_is_booked_once_by_the_next(stage: StageFactory, era: str) -> None:
-    world = stage([row("a-1", era=era), row("a-2", era=era)], era)
+def test_a_killed_run_is_explained_and_its_turn_is_booked_once_by_the_next(stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("a-2")])
     world.turns({"results": [{}], "kill_parent": True})
     assert world.process(*QUIET).returncode == -signal.SIGKILL
     wait_for(lambda: world.executed)

@@ -23,7 +23,7 @@ from helix_tui.core.supervision.run_state.run_control import active_run, request
 from helix_tui.core.supervision.signals.questions import decide_escalation
 from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.core.supervision.stages.injection import injected_type
-from tests.core.supervision.conftest import ERAS, queue_of, row
+from tests.core.supervision.conftest import queue_of, row
 from tests.core.supervision.loop.conftest import StageFactory
 
 pytestmark = [pytest.mark.realtime, pytest.mark.long]
@@ -160,16 +160,14 @@ def test_context_is_made_anew_on_an_epic_switch(stage: StageFactory) -> None:
 # “Running helix run surfaces review findings before the loop advances.”: as a bead that comes before the next one.
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_a_review_is_executed_before_the_next_bead(stage: StageFactory, era: str) -> None:
+def test_a_review_is_executed_before_the_next_bead(stage: StageFactory) -> None:
     world = stage(
         [
-            row("a-1", era=era, priority=0, labels=["helix", "phase:build", "area:ui"], spec__id="SD-1"),
-            row("a-2", era=era, priority=0),
-            row("e-1", era=era, issue_type="epic"),
-            row("e-2", era=era, parent="e-1"),
+            row("a-1", priority=0, labels=["helix", "phase:build", "area:ui"], spec__id="SD-1"),
+            row("a-2", priority=0),
+            row("e-1", issue_type="epic"),
+            row("e-2", parent="e-1"),
         ],
-        era,
     )
     outcome = world.run(auto_review=True, review_threshold=0, auto_align=False)
     reviews = [each for each in world.rows().values() if "helix-injected:review-finding" in each.get("labels", ())]
@@ -235,19 +233,15 @@ def test_nothing_is_injected_for_a_supervisory_bead(stage: StageFactory) -> None
     assert list(world.rows()) == ["r-1"]
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_run_stays_focused_on_a_chosen_epic_until_an_explicit_blocker_forces_release(
-    stage: StageFactory, era: str
-) -> None:
+def test_run_stays_focused_on_a_chosen_epic_until_an_explicit_blocker_forces_release(stage: StageFactory) -> None:
     world = stage(
         [
-            row("e-1", era=era, issue_type="epic"),
-            row("c-1", era=era, parent="e-1", priority=1),
-            row("c-2", "c-1", era=era, parent="e-1", priority=1),
-            row("t-1", era=era, priority=0, **{"execution-eligible": True}),
-            row("t-2", era=era, priority=3, **{"execution-eligible": False}),
+            row("e-1", issue_type="epic"),
+            row("c-1", parent="e-1", priority=1),
+            row("c-2", "c-1", parent="e-1", priority=1),
+            row("t-1", priority=0, **{"execution-eligible": True}),
+            row("t-2", priority=3, **{"execution-eligible": False}),
         ],
-        era,
     )
     world.turns({"results": [{"status": "execution_failed", "fields": LATER}]})
     outcome = world.run(focus="e-1")
@@ -286,12 +280,11 @@ def test_an_operators_own_focus_stays(stage: StageFactory) -> None:
     assert world.rows()["t-1"]["execution-eligible"] is False
 
 
-@pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("focus", [True, False], ids=["focused", "unfocused"])
 @pytest.mark.parametrize("threshold", [0, 100], ids=["each-reviewed", "none-reviewed"])
-def test_a_closed_epic_is_reviewed_as_a_whole(stage: StageFactory, era: str, focus: bool, threshold: int) -> None:
-    epic = row("e-1", era=era, issue_type="epic", **{"spec-id": "FEAT-3"})
-    world = stage([epic, row("c-1", era=era, parent="e-1"), row("c-2", era=era, parent="e-1")], era)
+def test_a_closed_epic_is_reviewed_as_a_whole(stage: StageFactory, focus: bool, threshold: int) -> None:
+    epic = row("e-1", issue_type="epic", **{"spec-id": "FEAT-3"})
+    world = stage([epic, row("c-1", parent="e-1"), row("c-2", parent="e-1")])
     outcome = world.run(auto_review=True, auto_align=False, auto_focus=focus, review_threshold=threshold)
     (review,) = [each for each in world.rows().values() if each.get("helix-trigger-source") == "post-epic-close"]
     assert review["description"].startswith("Scope: FEAT-3")
@@ -317,9 +310,8 @@ def test_an_epic_whose_review_cannot_be_done_now_keeps_nobody(stage: StageFactor
     assert world.executed[2:] == ["t-1 success"]
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_the_reviewer_that_was_asked_for_reviews(stage: StageFactory, era: str) -> None:
-    world = stage([row("a-1", era=era), row("a-2", era=era, priority=3)], era)
+def test_the_reviewer_that_was_asked_for_reviews(stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("a-2", priority=3)])
     agent_choice = AgentChoice("claude", "opus", reviewer="codex/gpt")
     world.run(auto_review=True, auto_align=False, agent_choice=agent_choice, max_cycles=2)
     turns = [line for line in world.calls if "--once" in line]
@@ -450,10 +442,9 @@ def test_a_parent_epic_counts_as_stuck_when_nothing_under_it_can_move() -> None:
     assert all(each.detail.endswith(", in focus, can be picked") for each in stuck.values())
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_claim_records_when_and_who_and_unclaim_clears_it(stage: StageFactory, era: str) -> None:
+def test_claim_records_when_and_who_and_unclaim_clears_it(stage: StageFactory) -> None:
     """“update <id> --claim records claimed-at and claimed-pid metadata”, “--unclaim restores open status”"""
-    world = stage([row("a-1", era=era)], era)
+    world = stage([row("a-1")])
     assert world.process("tracker", "update", "a-1", "--claim").returncode == 0
     claimed = json.loads(world.process("tracker", "show", "a-1", "--json").stdout)
     assert claimed["status"] == "in_progress"

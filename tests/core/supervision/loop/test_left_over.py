@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.supervision.conftest import ERAS, row
+from tests.core.supervision.conftest import row
 from tests.core.supervision.loop.conftest import StageFactory
 
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_an_epic_whose_last_child_an_earlier_run_closed_is_closed_and_reviewed(stage: StageFactory, era: str) -> None:
-    rows = [row("e-1", era=era, issue_type="epic"), row("a-1", era=era, parent="e-1", status="closed")]
-    world = stage(rows, era)
+def test_an_epic_whose_last_child_an_earlier_run_closed_is_closed_and_reviewed(stage: StageFactory) -> None:
+    rows = [row("e-1", issue_type="epic"), row("a-1", parent="e-1", status="closed")]
+    world = stage(rows)
     world.run(auto_review=True)
     after = world.rows()
     assert after["e-1"]["status"] == "closed"

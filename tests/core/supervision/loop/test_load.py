@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.supervision.conftest import ERAS, row
+from tests.core.supervision.conftest import row
 from tests.core.supervision.loop.conftest import Stage, StageFactory
 
 pytestmark = [pytest.mark.realtime, pytest.mark.long]
@@ -46,10 +46,9 @@ TURNS |= {fault: {"results": [{"evidence": True}], "fault": fault} for fault in 
 ENDS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_faults_lose_no_bead_and_no_count(stage: StageFactory, era: str) -> None:
-    rng = random.Random(f"faults-{era}")
-    world = stage(list(_beads(era)), era)
+def test_faults_lose_no_bead_and_no_count(stage: StageFactory) -> None:
+    rng = random.Random("faults-head")
+    world = stage(list(_beads()))
     kinds = [kind for kind in TURNS if kind != "success"]
     rounds = 0
     while _left(world):
@@ -73,14 +72,14 @@ def _left(world: Stage) -> list[str]:
     return [each["id"] for each in rows if each["status"] != "closed" and each["id"][1] == "-"]
 
 
-def _beads(era: str) -> Iterator[dict[str, Any]]:
+def _beads() -> Iterator[dict[str, Any]]:
     for number in range(CYCLES):
         epic = f"e-{number // 20}"
         if number % 20 == 0:
-            yield row(epic, era=era, issue_type="epic", priority=number % 3)
+            yield row(epic, issue_type="epic", priority=number % 3)
         under = {"parent": epic} if number % 2 else {}
         waits = [f"b-{number - 3:03}"] if number % 5 == 3 else []
-        yield row(f"b-{number:03}", *waits, era=era, priority=number % 4, **under)
+        yield row(f"b-{number:03}", *waits, priority=number % 4, **under)
 
 
 def _once(world: Stage, chance: float) -> None:

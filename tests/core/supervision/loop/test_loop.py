@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.supervision.conftest import ERAS, row
+from tests.core.supervision.conftest import row
 from tests.core.supervision.loop.conftest import StageFactory
 
 pytestmark = pytest.mark.long
@@ -12,11 +12,10 @@ pytestmark = pytest.mark.long
 LOOP = {"april": "agent execute-loop --once --json --local", "head": "work --once --json"}
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_a_queue_is_drained_one_bead_a_turn_and_then_a_check_is_made(stage: StageFactory, era: str) -> None:
-    world = stage([row("a-1", era=era, priority=1), row("a-2", "a-1", era=era)], era)
+def test_a_queue_is_drained_one_bead_a_turn_and_then_a_check_is_made(stage: StageFactory) -> None:
+    world = stage([row("a-1", priority=1), row("a-2", "a-1")])
     outcome = world.run()
-    assert world.calls[:2] == [LOOP[era]] * 2
+    assert world.calls[:2] == [LOOP["head"]] * 2
     assert world.executed == ["a-1 success", "a-2 success"]
     assert world.asked == ["check"]
     assert (outcome.stop.reason, outcome.stop.code) == ("next_action:STOP", 0)
@@ -25,16 +24,14 @@ def test_a_queue_is_drained_one_bead_a_turn_and_then_a_check_is_made(stage: Stag
     assert not world.state["pending"]
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_no_selector_is_ever_given_to_the_loop(stage: StageFactory, era: str) -> None:
-    world = stage([row("a-1", era=era), row("a-2", era=era)], era)
+def test_no_selector_is_ever_given_to_the_loop(stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("a-2")])
     world.run()
     assert all("a-" not in call for call in world.calls if "execute-loop" in call or call.startswith("work"))
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_only_success_counts_a_cycle_and_an_unknown_status_is_kept_verbatim(stage: StageFactory, era: str) -> None:
-    world = stage([row(f"a-{n}", era=era) for n in range(1, 8)], era)
+def test_only_success_counts_a_cycle_and_an_unknown_status_is_kept_verbatim(stage: StageFactory) -> None:
+    world = stage([row(f"a-{n}") for n in range(1, 8)])
     later = {"retry_after": "2099-01-01T00:00:00Z"}
     statuses = [
         "no_changes",
@@ -51,9 +48,8 @@ def test_only_success_counts_a_cycle_and_an_unknown_status_is_kept_verbatim(stag
     assert {question.bead_id for question in world.questions} == {"a-3", "a-5"}
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_a_success_whose_bead_stays_open_completes_no_cycle(stage: StageFactory, era: str) -> None:
-    world = stage([row("a-1", era=era), row("b-1", era=era, priority=3)], era)
+def test_a_success_whose_bead_stays_open_completes_no_cycle(stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("b-1", priority=3)])
     world.turns({"results": [{"bead_id": "a-1", "status": "success", "close": False}]})
     world.run()
     state = world.state
@@ -134,16 +130,14 @@ def test_tokens_count_even_from_stderr(stage: StageFactory) -> None:
     assert world.run().state.total_tokens == 1234
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_focus_stays_on_an_epic_until_it_is_done_and_gives_everything_back(stage: StageFactory, era: str) -> None:
+def test_focus_stays_on_an_epic_until_it_is_done_and_gives_everything_back(stage: StageFactory) -> None:
     world = stage(
         [
-            row("e-1", era=era, issue_type="epic"),
-            row("c-1", era=era, parent="e-1", priority=1),
-            row("c-2", era=era, parent="e-1", priority=3),
-            row("t-1", era=era, priority=2, created_at="2026-07-01T00:00:00Z"),
+            row("e-1", issue_type="epic"),
+            row("c-1", parent="e-1", priority=1),
+            row("c-2", parent="e-1", priority=3),
+            row("t-1", priority=2, created_at="2026-07-01T00:00:00Z"),
         ],
-        era,
     )
     world.run()
     assert [line.split()[0] for line in world.executed] == ["c-1", "c-2", "t-1"]
@@ -154,9 +148,8 @@ def test_focus_stays_on_an_epic_until_it_is_done_and_gives_everything_back(stage
     assert world.state["completed_cycles"] == 3
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_a_ddx_that_can_ask_nobody_ends_a_drained_queue_by_the_facts(stage: StageFactory, era: str) -> None:
-    world = stage([row("a-1", era=era)], era)
+def test_a_ddx_that_can_ask_nobody_ends_a_drained_queue_by_the_facts(stage: StageFactory) -> None:
+    world = stage([row("a-1")])
     (world.folder / "no-agent").touch()
     outcome = world.run()
     assert (outcome.stop.reason, outcome.stop.code) == ("next_action:STOP", 0)

@@ -69,7 +69,7 @@ def run_over(path: Path, project: ProjectFactory) -> tuple[Path, RunOutcome]:
     ddx.write_text(f'#!/bin/sh\nPYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m {module} "{path}" {era} "$@"\n')
     ddx.chmod(0o755)
     found = find_project(root)
-    curator = Curator(found, lambda era: find_executable(found, str(ddx), era=era), who="human")
+    curator = Curator(found, lambda: find_executable(found, str(ddx)), who="human")
     options = RunOptions(auto_review=False, auto_align=False)
     said: list[str] = []
     return root, supervise(

@@ -13,15 +13,14 @@ from helix_tui.core.editing.journal import PASSING
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.text import CONTEXT_BEGIN, with_context
 from helix_tui.core.supervision.stages.stage_run import agent_context
-from tests.core.supervision.conftest import ERAS, queue_of, row
+from tests.core.supervision.conftest import queue_of, row
 from tests.core.supervision.loop.conftest import StageFactory
 
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_context_is_put_into_the_next_bead_and_taken_out(stage: StageFactory, era: str) -> None:
-    world = stage([row("a-1", era=era, description="Write one.\n\nSlowly."), row("a-2", era=era, priority=4)], era)
+def test_context_is_put_into_the_next_bead_and_taken_out(stage: StageFactory) -> None:
+    world = stage([row("a-1", description="Write one.\n\nSlowly."), row("a-2", priority=4)])
     (world.root / "AGENTS.md").write_text("# Quick Reference\n\n```bash\nmake test\n```\n")
     world.run(context=True, auto_review=False, auto_align=False, max_cycles=1)
     said = "\n".join(world.said)
@@ -40,7 +39,7 @@ def test_what_a_run_writes_and_takes_back_is_no_step_of_undo(stage: StageFactory
     world.run(context=True, auto_review=False, auto_align=False, max_cycles=1)
     history = world.curator().journal.read()
     passing = [entry for entry in history.entries if entry.kind == PASSING]
-    assert [entry.title.split()[0] for entry in passing] == ["tell", "take"]
+    assert [entry.title.split()[0] for entry in passing] == ["tell", "remove"]
     assert mine.entry is not None
     assert [entry.id for entry in history.to_undo()] == [mine.entry.id]
 

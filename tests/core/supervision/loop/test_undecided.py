@@ -11,7 +11,7 @@ from helix_tui.core.supervision.decide.verdict import decide
 from helix_tui.core.supervision.signals.focus import UNDECIDED_PRIOR
 from helix_tui.core.supervision.signals.questions import UNDECIDED
 from helix_tui.core.supervision.stages.results import answer_question
-from tests.core.supervision.conftest import ERAS, row
+from tests.core.supervision.conftest import row
 from tests.core.supervision.loop.conftest import Stage, StageFactory
 
 pytestmark = pytest.mark.long
@@ -32,14 +32,13 @@ def eligibility(world: Stage, bead_id: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("before", WAYS)
 @pytest.mark.parametrize("level", ["medium", "high"])
 def test_the_rest_goes_on_without_it_and_it_is_given_back_as_it_was(
-    stage: StageFactory, era: str, before: str, level: str
+    stage: StageFactory, before: str, level: str
 ) -> None:
     fields = WAYS[before]
-    world = stage([row("a-1", era=era, **fields), row("a-2", "a-1", era=era), row("b-1", era=era)], era)
+    world = stage([row("a-1", **fields), row("a-2", "a-1"), row("b-1")])
     world.turns(CONFLICT)
     outcome = world.run(autonomy=level)
     assert world.executed == ["a-1 land_conflict", "b-1 success"]
@@ -165,7 +164,6 @@ def test_low_uses_each_yes_for_the_bead_that_it_was_given_for(stage: StageFactor
     assert [line.split()[0] for line in world.executed] == ["a-1", "a-2", "a-3"]
 
 
-@pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize(
     "spec",
     [
@@ -176,10 +174,8 @@ def test_low_uses_each_yes_for_the_bead_that_it_was_given_for(stage: StageFactor
     ],
     ids=["failure", "cooldown-in-the-past", "success-that-stays-open", "notes-of-the-worker"],
 )
-def test_a_bead_that_comes_back_for_ever_ends_the_run_with_a_reason(
-    stage: StageFactory, era: str, spec: dict[str, Any]
-) -> None:
-    world = stage([row("a-1", era=era), row("b-1", era=era, priority=3), row("c-1", "a-1", era=era)], era)
+def test_a_bead_that_comes_back_for_ever_ends_the_run_with_a_reason(stage: StageFactory, spec: dict[str, Any]) -> None:
+    world = stage([row("a-1"), row("b-1", priority=3), row("c-1", "a-1")])
     do = [[word.replace("{n}", "1") for word in words] for words in spec.get("do", ())]
     world.turns({"results": [spec | {"bead_id": "a-1"} | ({"do": do} if do else {})]})
     outcome = world.run()

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.core.supervision.conftest import ERAS, row
+from tests.core.supervision.conftest import row
 from tests.core.supervision.loop.conftest import Stage, StageFactory
 
 pytestmark = pytest.mark.long
@@ -23,9 +23,8 @@ def record(world: Stage, outcome: str, **more: object) -> None:
     path.write_text(json.dumps(line) + "\n")
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_a_success_that_its_record_calls_a_conflict_completes_no_cycle(stage: StageFactory, era: str) -> None:
-    world = stage([row("a-1", era=era)], era)
+def test_a_success_that_its_record_calls_a_conflict_completes_no_cycle(stage: StageFactory) -> None:
+    world = stage([row("a-1")])
     record(world, "land_conflict")
     world.turns({"results": [{"bead_id": "a-1", "status": "success", "fields": {"attempt_id": ATTEMPT}}]})
     world.run()
@@ -40,9 +39,8 @@ def test_a_success_that_its_record_calls_a_conflict_completes_no_cycle(stage: St
     assert {(each.kind, each.bead_id) for each in world.questions} == {("conflict", "a-1")}
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_a_failure_that_its_record_calls_a_success_completes_one(stage: StageFactory, era: str) -> None:
-    world = stage([row("a-1", era=era)], era)
+def test_a_failure_that_its_record_calls_a_success_completes_one(stage: StageFactory) -> None:
+    world = stage([row("a-1")])
     record(world, "success")
     told = {"bead_id": "a-1", "status": "land_conflict", "close": True, "fields": {"attempt_id": ATTEMPT}}
     world.turns({"results": [told]})
@@ -52,7 +50,7 @@ def test_a_failure_that_its_record_calls_a_success_completes_one(stage: StageFac
 
 
 def test_git_is_asked_what_landed_where_only_the_report_tells_of_it(stage: StageFactory) -> None:
-    world = stage([row("a-1", era="head")], "head", git=True)
+    world = stage([row("a-1", era="head")], git=True)
 
     def git(*words: str) -> str:
         return subprocess.run(
