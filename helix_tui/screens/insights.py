@@ -230,7 +230,7 @@ class InsightsScreen(ReadingScreen):
 def read_figures(snapshot: Snapshot, now: int) -> Report:
     """Every table, with what ddx's loop recorded of attempts without evidence; reads documents and a few files."""
     attempts = with_memories_given(snapshot.project, tuple(snapshot.attempts))
-    measures = read_measures(snapshot.project, attempts, snapshot.dialect)
+    measures = read_measures(snapshot.project, attempts)
     return read_report(
         attempts, snapshot.queue, now, snapshot.attempts.other_calls, measures=measures, archive=snapshot.archive
     )

@@ -1,4 +1,4 @@
-"""Our own reader of documents against each real ddx, on real trees and on one that is made to be difficult."""
+"""What we say of documents beside what each real ddx says, on real trees and on one that is made to be difficult."""
 
 from __future__ import annotations
 
@@ -12,14 +12,10 @@ from typing import Any
 import pytest
 
 from helix_tui.core.ddx.client import Ddx
-from helix_tui.core.ddx.documents.builder import read_graph
 from helix_tui.core.ddx.documents.graph import stale_json
 from helix_tui.core.ddx.documents.source import read_documents
-from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ground.project import find_project
 from tests.real.stranger import Release
-
-HASHED = Path(__file__).parents[1] / "data" / "documents" / "hashed.json"
 
 BLOCKS = (
     "ddx:\n  id: [a]",
@@ -77,7 +73,7 @@ BLOCKS = (
 
 
 def difficult(root: Path) -> None:
-    """Broken documents, copies, cases and places; and comments in every place where a hash must keep them."""
+    """Broken documents, copies, cases and places."""
     for number, block in enumerate(BLOCKS):
         path = root / "docs" / f"e{number:02}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,15 +96,10 @@ def difficult(root: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(plain.format(identity, text).encode())
     os.symlink("..", root / "docs" / "folder.md")
-    for number, (text, digest) in enumerate(json.loads(HASHED.read_text())):
-        (root / "docs" / f"h{number:02}.md").write_text(text)
-        name = text.partition("id: ")[2].partition("\n")[0].partition(",")[0].strip('"}')
-        review = f"  depends_on: [{name}]\n  review:\n    self_hash: x\n    deps: {{{name}: {digest}}}\n"
-        (root / "docs" / f"r{number:02}.md").write_text(f"---\nddx:\n  id: R{number:02}\n{review}---\n")
 
 
 @pytest.mark.parametrize("tree", ["ddx", "fizeau", "difficult", "narrowed"])
-def test_our_own_reader_answers_as_ddx(release: Release, tmp_path: Path, tree: str) -> None:
+def test_the_answers_are_ddxs(release: Release, tmp_path: Path, tree: str) -> None:
     root = tmp_path / "tree"
     root.mkdir()
     given = Path(__file__).parents[3] / "shared" / "data" / "ddx" / "docs" / f"{tree}.tar.xz"
@@ -133,15 +124,12 @@ def test_our_own_reader_answers_as_ddx(release: Release, tmp_path: Path, tree: s
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "XDG_DATA_HOME": str(home), "TMPDIR": str(home)}
     env |= {"DDX_SERVER_URL": "http://127.0.0.1:9"}
     ddx = Ddx(release.path, root, env)
-    dialect = dialect_of(release.path, root, env=env)
-    own = read_graph(root, root / ".ddx", rule=dialect.documents)
-    assert own.graph_json() == ddx.json("doc", "graph", "--json")
-    assert own.audit_json() == json.loads(ddx.attempt("doc", "audit", "--json").stdout)
+    asked = read_documents(find_project(root), ddx)
+    assert asked.source == "ddx"
+    assert asked.graph.graph_json() == ddx.json("doc", "graph", "--json")
+    assert asked.graph.audit_json() == json.loads(ddx.attempt("doc", "audit", "--json").stdout)
     stale: Any = ddx.json("doc", "stale", "--json")
-    ours = own.stale()
-    flat = [each.as_json() for each in ours]
-    assert (stale_json(ours) if isinstance(stale, dict) else flat) == (stale or [])
-    for name in list(own.documents)[:12]:
-        assert own.show_json(name) == ddx.json("doc", "show", name, "--json")
-    asked = read_documents(find_project(root), ddx, dialect)
-    assert (asked.source, asked.differences) == ("ddx", ())
+    flat = [each.as_json() for each in asked.stale]
+    assert (stale_json(asked.stale) if isinstance(stale, dict) else flat) == (stale or [])
+    own = read_documents(find_project(root))
+    assert (own.source, own.stale) == ("files", ())

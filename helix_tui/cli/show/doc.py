@@ -1,6 +1,6 @@
 """``helix-tui doc``: the document graph: dependencies, stale, invalid and changed documents, and search.
 
-ddx answers if it is installed, else helix-tui's own frontmatter reader; the answer says which.
+ddx answers if it is installed; else ids, titles and links are read from the files, and the answer says so.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.client import Ddx
 from helix_tui.core.ddx.documents.graph import BUCKETS, DocumentsUnreadable, GraphDocument, stale_json
 from helix_tui.core.ddx.documents.source import DocumentChange, DocumentMatch, Documents, read_documents
-from helix_tui.core.ddx.probe import at_hand
 from helix_tui.core.ground.project import Project, ddx_environment, find_ddx
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_age, format_instant
@@ -43,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             below.add_argument("name", metavar="TEXT" if verb == "search" else "ID", help="a document")
         if verb == "dependents":
             below.add_argument("--all", action="store_true", help="what depends on those, too")
-        below.add_argument("--own", action="store_true", help="read the files as ddx does, without asking ddx")
+        below.add_argument("--own", action="store_true", help="read the files without asking ddx")
         add_shared(below, below=True)
 
 
@@ -51,12 +50,11 @@ def run(call: Call) -> int:
     """Answer one question about the documents."""
     project = locate(call)
     path = None if call.options.own else find_ddx(call.ddx)
-    dialect = at_hand(call.ddx, project.root)
     try:
         ddx = Ddx(path, project.root, ddx_environment(project, os.environ)) if path is not None else None
-        documents = read_documents(project, ddx, dialect)
+        documents = read_documents(project, ddx)
     except DocumentsUnreadable as error:
-        raise CliError(str(error), "Correct it; `ddx doc audit` fails on it too.") from None
+        raise CliError(str(error), "Move what is no document out of the project.") from None
     verb = call.options.verb
     answer, lines = _ANSWERS[verb](call, project, documents)
     if call.json:
@@ -135,7 +133,8 @@ def _stale(call: Call, _project: Project, documents: Documents) -> _Answer:
         if found:
             lines.append(call.paint(f"{name.replace('_', ' ')} ({len(found)})", "bold"))
             lines += [f"  {clean_line(each.id, 80)}  {clean_line('; '.join(each.reasons), 400)}" for each in found]
-    return stale_json(documents.stale), lines or ["Every document is up to date."]
+    none = "Every document is up to date." if documents.source == "ddx" else "Only ddx knows what is stale."
+    return stale_json(documents.stale), lines or [none]
 
 
 def _audit(_call: Call, _project: Project, documents: Documents) -> _Answer:

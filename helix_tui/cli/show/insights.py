@@ -140,7 +140,7 @@ def run(call: Call) -> int:
     drained = forecast(every, beads, present.queue.graph, call.now, left=to_do(present.queue), archive=away)
     lost = failing(attempts, beads)
     models, tried = compare_models(attempts, beads), batches(attempts, beads)
-    measured = read_measures(present.project, attempts, present.dialect)
+    measured = read_measures(present.project, attempts)
     unended = sum(not attempt.finished for attempt in attempts)
     if call.json:
         call.emit(

@@ -173,17 +173,6 @@ class FileGate(Struct, frozen=True):
     refuses: Refused
 
 
-class DocumentRule(Struct, frozen=True):
-    """What a ddx includes in its document graph."""
-
-    hidden: bool
-    """Whether documents in hidden folders are read too, except in ``.ddx``, ``.git`` and ``.claude``."""
-    status: bool
-    """Whether ``ddx.status`` is a known field: a value that is not text is then an error."""
-    gates: bool
-    """Whether a gate with a metric that no document defines is an issue."""
-
-
 class Dialect(Struct, frozen=True, kw_only=True):
     """What one ddx does with a queue."""
 
@@ -213,8 +202,6 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """… and its ancestors."""
     cancelled_counts: bool
     """A cancelled child counts as finished for that."""
-    documents: DocumentRule
-    """What its document graph includes."""
     commits: bool = False
     """Each command that changes a row makes a commit of the tracker."""
     commits_staged: bool = False
@@ -335,7 +322,6 @@ APRIL = Dialect(
     closes_epics=False,
     climbs=False,
     cancelled_counts=False,
-    documents=DocumentRule(hidden=True, status=False, gates=False),
     verbs=_APRIL_VERBS,
 )
 """The releases of April 2026, and the embedded tracker simulating them."""
@@ -354,7 +340,6 @@ AUGUST = Dialect(
     closes_epics=True,
     climbs=True,
     cancelled_counts=True,
-    documents=DocumentRule(hidden=False, status=True, gates=True),
     verbs=_AUGUST_VERBS,
 )
 """The releases of August 2026, and the embedded tracker simulating them."""

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Rule
 from helix_tui.core.ddx.client import MISSING, Ddx, DdxError
-from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, DocumentRule, RowGate, Words, read_verbs
+from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, RowGate, Words, read_verbs
 from helix_tui.core.ddx.names import VERBS, Era
 from helix_tui.core.ground.process import Finished, Leaving, run
 from helix_tui.core.ground.records import decode_json
@@ -37,12 +37,6 @@ TRIALS = 2
 """Trials of a ddx that lists beads in time and is too slow for something else."""
 
 _LATER = "2099-01-01T00:00:00Z"
-_DOCUMENTS = {
-    ".kept/t-hidden.md": "depends_on: [t-nowhere]",
-    "t-status.md": "status: [draft]",
-    "t-gate.md": "execution: {metric: {metric_id: t-nowhere}}",
-}
-"""Faulty documents, found by a ddx that checks hidden folders, the status, or gates."""
 _GATED = (("label", "needs_human"), ("label", "triage:needs-investigation"), ("status", "needs_investigation"))
 """Values for which some releases refuse every command."""
 
@@ -176,7 +170,6 @@ class _Trial:
             closes_epics="t-parent" in closed,
             climbs="t-upper" in closed,
             cancelled_counts="t-halved" in closed,
-            documents=self._documents(rule.name),
             gates=self._gates(),
             schema=self._schema(),
             needs_settings=self._needs_settings(),
@@ -240,19 +233,6 @@ class _Trial:
         self._run("update", "t-plain", "--set", "colour=red")
         row = self._row("t-bare")
         return None if row in (bare, {}) else {name: value for name, value in row.items() if name != "id"}
-
-    def _documents(self, family: Era) -> DocumentRule:
-        """What its audit finds in three documents; else its family's rule."""
-        for name, more in _DOCUMENTS.items():
-            path = self.folder / name
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(f"---\nddx:\n  id: {path.stem}\n  {more}\n---\n")
-        listed = decode_json(self._answer("doc", "audit", "--json").stdout)
-        if not isinstance(listed, list):
-            return FAMILIES[family].documents
-        found = {str(issue.get("path")) for issue in listed if isinstance(issue, dict)}
-        hidden, status, gates = (name in found for name in _DOCUMENTS)
-        return DocumentRule(hidden, status, gates)
 
     def _run(self, *words: str) -> bool:
         return self._bead(*words).rc == 0

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import AgentCall, Attempt
-from helix_tui.core.ddx.dialect import AUGUST, Dialect
 from helix_tui.core.ddx.documents.builder import read_graph
 from helix_tui.core.ddx.documents.graph import DocumentsUnreadable
 from helix_tui.core.ddx.measures import (
@@ -114,9 +113,9 @@ class Measure(Struct, frozen=True):
         }
 
 
-def read_measures(project: Project, attempts: Iterable[Attempt], dialect: Dialect | None = None) -> tuple[Measure, ...]:
+def read_measures(project: Project, attempts: Iterable[Attempt]) -> tuple[Measure, ...]:
     """Every metric that is defined or was observed, by name. Reads documents and two files of DDx's."""
-    found = {each.name: each for each in _defined(project, dialect)}
+    found = {each.name: each for each in _defined(project)}
     samples: dict[str, list[Sample]] = {name: [] for name in found}
     stored = {each.id: each for each in read_stored_executions(project.ddx_dir)}
     for run in read_observations(project.ddx_dir):
@@ -149,11 +148,10 @@ def read_measures(project: Project, attempts: Iterable[Attempt], dialect: Dialec
     return tuple(made)
 
 
-def _defined(project: Project, dialect: Dialect | None) -> Iterable[Measure]:
+def _defined(project: Project) -> Iterable[Measure]:
     """The metrics that documents define, with the ratchets of the documents that measure them."""
-    rule = (dialect or AUGUST).documents
     try:
-        documents = read_graph(project.root, project.ddx_dir, rule=rule).documents
+        documents = read_graph(project.root).documents
     except DocumentsUnreadable:
         return
     gates = {each.execution.metric_id: each.execution for each in documents.values() if each.execution is not None}

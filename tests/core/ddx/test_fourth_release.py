@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.beads.readiness import classify
-from helix_tui.core.ddx.dialect import Dialect, DocumentRule, remarks, rule_for
+from helix_tui.core.ddx.dialect import Dialect, remarks, rule_for
 from helix_tui.core.ddx.probe import at_hand
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import parse_now
@@ -106,7 +106,6 @@ def test_it_gets_what_its_help_and_a_trial_prove(fourth: Path) -> None:
         True,
     )
     assert (found.closes_waiting, found.closes_epics, found.gives_out_waiting) == (False, False, True)
-    assert found.documents == DocumentRule(hidden=True, status=False, gates=True)
     assert (found.rank, found.depends_on, found.blocker_reason) == (False, True, False)
     assert (found.drain, found.carries_through, found.gives_back) == (("work",), True, False)
     row = {

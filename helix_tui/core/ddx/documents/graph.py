@@ -23,29 +23,13 @@ class DocumentsUnreadable(HelixError):
     """The graph cannot be built because its configuration is invalid, or a document is missing."""
 
 
-class ReviewStamp(Struct, frozen=True):
-    """A review stamp: the hashes at the document's last review."""
-
-    self_hash: str = ""
-    deps: Mapping[str, str] = {}
-    reviewed_at: str = ""
-
-
-NO_REVIEW = ReviewStamp()
-"""The stamp of a document that was never reviewed."""
-
-
 class ExecutionDefinition(Struct, frozen=True):
     """``ddx.execution`` of a document: a command that decides whether an attempt may land."""
 
-    kind: str = ""
     command: tuple[str, ...] = ()
-    cwd: str = ""
-    timeout_ms: int = 0
     required: bool = False
     comparison: str = ""
     ratchet: float | None = None
-    warn: float | None = None
     unit: str = ""
     metric_id: str = ""
 
@@ -88,12 +72,8 @@ class GraphDocument(Struct, frozen=True):
     depends_on: tuple[str, ...] = ()
     """Ids declared in the frontmatter or linked as ``[[ID]]`` in the text, sorted."""
     dependents: tuple[str, ...] = ()
-    review: ReviewStamp = NO_REVIEW
-    parking_lot: bool = False
     execution: ExecutionDefinition | None = None
     metric: Metric | None = None
-    bucket: Bucket = "active_actionable"
-    """The group under which it is listed if stale."""
     unresolved: tuple[str, ...] = ()
     """Links of its text that name no document."""
     superseded_by: tuple[str, ...] = ()
@@ -136,10 +116,6 @@ class DocumentGraph(Struct, frozen=True):
     documents: Mapping[str, GraphDocument]
     """Documents by id, sorted."""
     issues: tuple[GraphIssue, ...] = ()
-    warnings: tuple[str, ...] = ()
-    """Further warnings of ``ddx doc validate``."""
-    hashes: Mapping[str, str] = {}
-    """Content hashes of the documents named in reviews."""
     undeclared: tuple[GraphDocument, ...] = ()
     """Markdown files under ``docs`` that are not documents to ddx, for searches: each with its path or its
     frontmatter's top-level ``id`` as id.
@@ -156,34 +132,6 @@ class DocumentGraph(Struct, frozen=True):
             raise DocumentsUnreadable(f"document not found: {document_id}")
         return found
 
-    def stale(self) -> tuple[StaleDocument, ...]:
-        """Stale documents by id: those whose own dependencies changed, then their dependents."""
-        found = {each.id: reasons for each in self.documents.values() if (reasons := self._changed(each))}
-        reached = list(found)
-        # the list grows during iteration: dependents of a stale document are stale too
-        for document_id in reached:
-            for dependent in self.documents[document_id].dependents:
-                if dependent not in found and not self.documents[dependent].parking_lot:
-                    found[dependent] = ("upstream stale dependency",)
-                    reached.append(dependent)
-        documents = (self.documents[document_id] for document_id in sorted(found))
-        return tuple(StaleDocument(each.id, each.path, found[each.id], each.bucket) for each in documents)
-
-    def _changed(self, document: GraphDocument) -> tuple[str, ...]:
-        # a parked document is never stale
-        if document.parking_lot:
-            return ()
-        reasons: set[str] = set()
-        for needed in document.depends_on:
-            reviewed = document.review.deps.get(needed, "")
-            if needed not in self.documents:
-                reasons.add(f"missing dependency: {needed}")
-            elif not reviewed:
-                reasons.add(f"missing review hash for dependency: {needed}")
-            elif reviewed != self.hashes.get(needed):
-                reasons.add(f"dependency changed: {needed}")
-        return tuple(sorted(reasons))
-
     def graph_json(self) -> list[dict[str, Any]]:
         """As ``ddx doc graph --json`` prints it."""
         return [_entry(each) for each in self.documents.values()]
@@ -194,12 +142,7 @@ class DocumentGraph(Struct, frozen=True):
         Raises:
             DocumentsUnreadable: there is no such document.
         """
-        document = self.document(document_id)
-        review = document.review
-        if not review.self_hash:
-            return _entry(document)
-        said = {"self_hash": review.self_hash, "deps": dict(review.deps), "reviewed_at": review.reviewed_at}
-        return {**_entry(document), "review": said}
+        return _entry(self.document(document_id))
 
     def audit_json(self) -> list[dict[str, str]]:
         """As ``ddx doc audit --json`` prints it."""

@@ -1,4 +1,4 @@
-"""Answer questions about documents, from ddx if it is installed, else from the built-in reader.
+"""Answer questions about documents, from ddx if it is installed, else what their files say (`builder`).
 
 A name that no document declares is searched for in ids, file names, titles and links; `DocumentMatch.how` says where it
 was found.
@@ -6,7 +6,6 @@ was found.
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +19,6 @@ from msgspec.structs import replace
 from helix_tui.core.beads.graph import reached
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.client import Ddx, DdxError
-from helix_tui.core.ddx.dialect import AUGUST, Dialect, DocumentRule
 from helix_tui.core.ddx.documents.graph import (
     BUCKETS,
     DocumentGraph,
@@ -33,13 +31,13 @@ from helix_tui.core.ddx.documents.graph import (
 from helix_tui.core.ddx.git_state import git_records
 from helix_tui.core.ground.files import Stamps, below, settled, status_of
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_line, counted
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_instant, parse_instant
 
 Source = Literal["ddx", "files"]
 Found = Literal["id", "path", "name", "title", "link"]
 
-_OWN = "read from the documents' own frontmatter"
+_OWN = "ids, titles and links read from the documents; what is stale only ddx knows"
 OWN_READER = f"ddx was not asked: {_OWN}"
 TIMEOUT_S = 60.0
 MAX_AGE_S = 600.0
@@ -94,9 +92,8 @@ class Documents(Struct, frozen=True):
     note: str
     """Why ddx did not answer; empty if it did."""
     graph: DocumentGraph
-    stale: tuple[StaleDocument, ...]
-    differences: tuple[str, ...] = ()
-    """Where ddx and the built-in reader disagree."""
+    stale: tuple[StaleDocument, ...] = ()
+    """Documents that ddx calls stale; none where it was not asked."""
 
     @property
     def all(self) -> Mapping[str, GraphDocument]:
@@ -242,16 +239,12 @@ class GoverningDocuments:
 
     Args:
         ddx: the ddx to ask; None for the built-in reader.
-        dialect: what the installed ddx does, if known.
         max_age_s: how long a reading is valid.
     """
 
-    def __init__(
-        self, project: Project, ddx: Ddx | None = None, dialect: Dialect | None = None, *, max_age_s: float = MAX_AGE_S
-    ) -> None:
+    def __init__(self, project: Project, ddx: Ddx | None = None, *, max_age_s: float = MAX_AGE_S) -> None:
         self._project = project
         self._ddx = ddx
-        self.dialect = dialect
         self._max_age_s = max_age_s
         self._read_at = 0.0
         self._stamps: Stamps | None = None
@@ -276,45 +269,39 @@ class GoverningDocuments:
         from helix_tui.core.ddx.documents.builder import read_stamps  # as in `read_documents`
 
         try:
-            stamps = read_stamps(self._project.root, self._project.ddx_dir, rule=_rule(self.dialect))
+            stamps = read_stamps(self._project.root, self._project.ddx_dir)
             asked = self._known is not None and (self._ddx is None or self._known.source == "ddx")
             if not asked or stamps != self._stamps:
                 # stamps first, then documents: changes in between are read next time
                 sure = all(map(settled, stamps.values()))  # otherwise a change may still leave the same stamp
-                self._known = read_documents(self._project, self._ddx, self.dialect)
+                self._known = read_documents(self._project, self._ddx)
                 self._stamps = stamps if sure else None
         except DocumentsUnreadable as error:
-            self._known = Documents("files", str(error), DocumentGraph(self._project.root, {}), ())
+            self._known = Documents("files", str(error), DocumentGraph(self._project.root, {}))
             self._stamps = None
         self._read_at = time.monotonic()
 
 
-def read_documents(project: Project, ddx: Ddx | None = None, dialect: Dialect | None = None) -> Documents:
+def read_documents(project: Project, ddx: Ddx | None = None) -> Documents:
     """The documents of a project.
 
     Args:
         ddx: the ddx to ask; the built-in reader answers if it is None or fails.
-        dialect: what the installed ddx does, which the built-in reader follows.
 
     Raises:
-        DocumentsUnreadable: a file under ``.ddx/graphs`` is broken, or there are too many files.
+        DocumentsUnreadable: there are too many files.
     """
     from helix_tui.core.ddx.documents.builder import read_graph  # YAML is imported only where documents are needed
 
-    ours = read_graph(project.root, project.ddx_dir, rule=_rule(dialect))
+    ours = read_graph(project.root)
     if ddx is None:
-        return Documents("files", OWN_READER, ours, ours.stale())
+        return Documents("files", OWN_READER, ours)
     try:
         theirs = _Answers(ddx)
     except DdxError as error:
-        return Documents("files", f"ddx does not answer ({error.message}): {_OWN}", ours, ours.stale())
+        return Documents("files", f"ddx does not answer ({error.message}): {_OWN}", ours)
     merged = {entry["id"]: _merged(ours.documents.get(entry["id"]), entry) for entry in theirs.graph}
-    graph = replace(ours, documents=merged, issues=theirs.issues)
-    return Documents("ddx", "", graph, tuple(_bucketed(theirs, merged)), tuple(_differences(ours, theirs)))
-
-
-def _rule(dialect: Dialect | None) -> DocumentRule:
-    return (dialect or AUGUST).documents
+    return Documents("ddx", "", replace(ours, documents=merged, issues=theirs.issues), theirs.stale)
 
 
 class _Answers:
@@ -327,18 +314,7 @@ class _Answers:
     def __init__(self, ddx: Ddx) -> None:
         self.graph = [entry for entry in _rows(ddx.json("doc", "graph", "--json", timeout=TIMEOUT_S)) if _whole(entry)]
         self.issues = tuple(_issue(entry) for entry in _rows(_audit(ddx)))
-        stale = ddx.json("doc", "stale", "--json", timeout=TIMEOUT_S)
-        self.flat = not isinstance(stale, dict)
-        """Releases up to May list stale documents without grouping them."""
-        self.stale = tuple(_stale(stale))
-
-
-def _bucketed(theirs: _Answers, documents: Mapping[str, GraphDocument]) -> Iterator[StaleDocument]:
-    """ddx's stale documents, grouped by the built-in reader if ddx does not group them."""
-    for each in theirs.stale:
-        document = documents.get(each.id)
-        # a flat answer was read as the first bucket, whatever the document is
-        yield replace(each, bucket=document.bucket) if theirs.flat and document is not None else each
+        self.stale = tuple(_stale(ddx.json("doc", "stale", "--json", timeout=TIMEOUT_S)))
 
 
 def _audit(ddx: Ddx) -> Any:
@@ -380,7 +356,7 @@ def _issue(entry: Mapping[str, Any]) -> GraphIssue:
 
 
 def _stale(answer: Any) -> Iterator[StaleDocument]:
-    """Stale documents from either form of the answer: one list, or one per bucket."""
+    """Stale documents from either form of the answer: one list (releases up to May), or one per bucket."""
     parts = answer if isinstance(answer, dict) else {BUCKETS[0]: answer}
     found = [
         StaleDocument(entry["id"], entry["path"], _texts(entry.get("reasons")), bucket)
@@ -389,23 +365,6 @@ def _stale(answer: Any) -> Iterator[StaleDocument]:
         if _whole(entry)
     ]
     yield from sorted(found, key=lambda each: each.id)
-
-
-def _differences(ours: DocumentGraph, theirs: _Answers) -> Iterator[str]:
-    """Where the built-in reader's answers differ: empty as long as its rule is ddx's."""
-    mine = {entry["id"]: entry for entry in ours.graph_json()}
-    said = {entry["id"]: entry for entry in theirs.graph}
-    for name in sorted(mine.keys() ^ said.keys()):
-        path = (mine.get(name) or said[name])["path"]
-        why = ": it is in a hidden folder" if f"{os.sep}." in f"{os.sep}{path}" else ""
-        yield f"{clean_line(name, 80)} is a document {'here' if name in mine else 'for ddx'} alone{why}"
-    for name in sorted(mine.keys() & said.keys()):
-        if mine[name] != said[name]:
-            yield f"{clean_line(name, 80)} has other edges or another title for ddx"
-    if {each.id: each.reasons for each in ours.stale()} != {each.id: each.reasons for each in theirs.stale}:
-        yield "other documents are stale for ddx"
-    if ours.issues != theirs.issues:
-        yield f"{counted(len(ours.issues), 'issue')} here, {len(theirs.issues)} for ddx"
 
 
 def _written(bead: Bead) -> int | None:

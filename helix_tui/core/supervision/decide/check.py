@@ -118,7 +118,7 @@ class DocumentLook(Struct, frozen=True):
 def document_facts(curator: Curator, queue: Queue) -> DocumentFacts:
     """The reader of a project's documents, through ddx if installed."""
     ddx = curator.reader()
-    return DocumentFacts(GoverningDocuments(curator.project, ddx, curator.at_hand, max_age_s=DOCUMENTS_AGE_S))
+    return DocumentFacts(GoverningDocuments(curator.project, ddx, max_age_s=DOCUMENTS_AGE_S))
 
 
 class Checker(Struct):

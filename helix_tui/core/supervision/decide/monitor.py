@@ -244,7 +244,6 @@ class BackgroundMonitor:
         if few and self._curator is not None and self._failures < MIND_AFTER:
             minded, why = self._mind(self._curator)
             unminded, trouble = (() if minded else unminded), why or trouble
-        self._governing.dialect = queue_state.dialect
         status_summary = take_status_summary(
             queue_state,
             self.project,

@@ -72,8 +72,7 @@ def settle_documents(work: LoopWork) -> None:
 
 
 def _documents(work: LoopWork) -> Documents:
-    seen = work.look()
-    return GoverningDocuments(work.project, work.curator.reader(), seen.dialect).get()
+    return GoverningDocuments(work.project, work.curator.reader()).get()
 
 
 def _ask(work: LoopWork, kind: str, finding: DocumentFinding) -> None:
