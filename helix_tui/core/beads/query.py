@@ -17,7 +17,7 @@ from msgspec import Struct
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import STATUSES, Bead
 from helix_tui.core.beads.states import STATES, URGENCY
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS, bead_instant
 
 _Test = Callable[[Bead, Queue], bool]
@@ -289,8 +289,8 @@ def _missing(bead: Bead, queue: Queue) -> bool:
 
 def _seen(read: Callable[[Bead], Iterable[str]]) -> Callable[[Queue], Iterable[tuple[str, str]]]:
     def values(queue: Queue) -> Iterable[tuple[str, str]]:
-        counted = Counter(value for bead in queue.beads.values() for value in read(bead) if value)
-        return [(clean_line(value, 60), f"{count} beads") for value, count in counted.most_common(200)]
+        values = Counter(value for bead in queue.beads.values() for value in read(bead) if value)
+        return [(clean_line(value, 60), counted(number, "bead")) for value, number in values.most_common(200)]
 
     return values
 

@@ -300,7 +300,9 @@ def _decode_leniently(line: bytes) -> Any:
     except RecursionError:
         raise UnreadableLine("nested too deeply") from None
     except ValueError as error:
-        reason = "cut off" if "Unterminated" in str(error) or "Expecting" in str(error) else "no JSON"
+        # read to its end, or to the beginning of a text that never ends
+        whole = not isinstance(error, json.JSONDecodeError) or error.pos < len(error.doc.rstrip())
+        reason = "no JSON" if whole and "Unterminated" not in str(error) else "cut off"
         raise UnreadableLine(f"{reason}: {error}") from None
 
 

@@ -365,6 +365,8 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
     seen = latest(last_event, max(began, default=None))
     if seen is None:
         return "dead", "no record of a heartbeat"
+    if seen - now > HELD:
+        return "alive", "its records are of the future: one of the two clocks is wrong"
     if not known and not living and now - seen > HELD:
         return "dead", f"no heartbeat for {format_age((now - seen) / NS)}"
     # May writes no event while an agent works: with a heartbeat or a process, a run without events is not silent

@@ -376,7 +376,8 @@ def _attempts(rows: _Rows, facts: DetailFacts | ArchivedFacts) -> None:
 def _figures(attempt: Attempt, now: int) -> str:
     duration = figures.short_span(attempt.duration_ms)
     tokens, cost = figures.tokens(attempt.sums.tokens), format_sum(attempt.sums)
-    return f"{duration:>4} {tokens:>5} {cost:>6} {figures.day_or_time(attempt.started_at, now):>7}"
+    when = figures.day_or_time(attempt.finished_at or attempt.started_at, now)
+    return f"{duration:>4} {tokens:>5} {cost:>6} {when:>7}"
 
 
 def _events(rows: _Rows, events: Sequence[object], now: int) -> None:
