@@ -293,7 +293,7 @@ def _what_is_claimed_is_ready_by_the_counts(patch: Patch) -> None:
         held = tuple(bead.id for bead in queue.beads.values() if bead.status == "in_progress")
         return replace(found, ready=(*found.ready, *held))
 
-    patch.setattr("helix_tui.cli.queue_lines.count_queue", counted)
+    patch.setattr("helix_tui.core.statements.counts.count_queue", counted)
 
 
 @mutant

@@ -67,7 +67,7 @@ Group = Literal[
     "merge conflicts",
     "failing checks",
     "refused by review",
-    "landed, then failed",
+    "failed after landing",
     "kept aside",
     "skipped in the last run",
     "drift",
@@ -364,7 +364,7 @@ KINDS: Mapping[KindName, NeedKind] = {
         "!",
         _ATTENTION,
         "fault found",
-        "landed, then failed",
+        "failed after landing",
         (
             NeedAction(
                 "accept", "close", "leaves the change on the branch and closes the bead", "helix-tui close ID", _close
