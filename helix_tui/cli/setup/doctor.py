@@ -122,7 +122,7 @@ def _documents(project: Project, ddx: Ddx) -> DoctorCheck:
     try:
         documents = read_documents(project, ddx)
     except DocumentsUnreadable as error:
-        return DoctorCheck("documents", False, str(error), "Move what is no document out of the project.")
+        return DoctorCheck("documents", False, error.message, error.advice)
     found = counted(len(documents.all), "document")
     return DoctorCheck(
         "documents", True, f"{found}, as ddx says" if documents.source == "ddx" else f"{found}; {documents.note}"

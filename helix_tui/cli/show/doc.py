@@ -14,7 +14,7 @@ from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.cli.program import add_shared
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.client import Ddx
-from helix_tui.core.ddx.documents.graph import BUCKETS, DocumentsUnreadable, GraphDocument, stale_json
+from helix_tui.core.ddx.documents.graph import BUCKETS, GraphDocument, stale_json
 from helix_tui.core.ddx.documents.source import DocumentChange, DocumentMatch, Documents, read_documents
 from helix_tui.core.ground.project import Project, ddx_environment, find_ddx
 from helix_tui.core.ground.text import clean_line
@@ -50,11 +50,8 @@ def run(call: Call) -> int:
     """Answer one question about the documents."""
     project = locate(call)
     path = None if call.options.own else find_ddx(call.ddx)
-    try:
-        ddx = Ddx(path, project.root, ddx_environment(project, os.environ)) if path is not None else None
-        documents = read_documents(project, ddx)
-    except DocumentsUnreadable as error:
-        raise CliError(str(error), "Move what is no document out of the project.") from None
+    ddx = Ddx(path, project.root, ddx_environment(project, os.environ)) if path is not None else None
+    documents = read_documents(project, ddx)
     verb = call.options.verb
     answer, lines = _ANSWERS[verb](call, project, documents)
     if call.json:

@@ -129,5 +129,8 @@ def _markdown_files(root: Path) -> list[str]:
         paths = (os.path.join(folder, name) for name in names if not name.startswith("."))
         found += [path for path in paths if os.path.splitext(path)[1].lower() == ".md"]
         if len(found) > MAX_FILES:
-            raise DocumentsUnreadable(f"more than {MAX_FILES:,} Markdown files under {root}")
+            raise DocumentsUnreadable(
+                f"more than {MAX_FILES:,} Markdown files under {root}",
+                "Move files that are not documents out of the project.",
+            )
     return sorted(found)

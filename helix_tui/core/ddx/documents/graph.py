@@ -20,7 +20,7 @@ BUCKETS: tuple[Bucket, ...] = ("active_actionable", "historical_superseded", "no
 
 
 class DocumentsUnreadable(HelixError):
-    """The graph cannot be built because its configuration is invalid, or a document is missing."""
+    """There are too many files, or none of them is the document asked for."""
 
 
 class ExecutionDefinition(Struct, frozen=True):
