@@ -6,15 +6,18 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from helix_tui.core.ddx.dialect import AUGUST, DdxVerb
+from helix_tui.core.ddx.names import DdxAction
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import find_executable
 from helix_tui.core.editing.lifecycle import CloseBead
-from helix_tui.core.editing.steps import OperationRefused, check_ids
+from helix_tui.core.editing.steps import OperationRefused, Overlay, PlanBuilder
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.supervision.stages.delegate import NOBODY, Delegate
 from tests.conftest import ProjectFactory
-from tests.core.supervision.conftest import row
+from tests.core.supervision.conftest import queue_of, row
 from tests.programs import write_program
 
 BAD = ("--help", "-x", "", "a\x1b[2Jb", "a\nb")
@@ -22,23 +25,33 @@ BAD = ("--help", "-x", "", "a\x1b[2Jb", "a\nb")
 
 @pytest.mark.parametrize("bead_id", BAD)
 @pytest.mark.parametrize(
-    "words",
+    ("action", "words"),
     [
-        ("bead", "close", "{}"),
-        ("bead", "update", "{}", "--status", "closed"),
-        ("bead", "queue", "top", "{}"),
-        ("bead", "dep", "remove", "{}", "a-1"),
-        ("bead", "dep", "remove", "a-1", "{}"),
+        ("close", ("{}",)),
+        ("update", ("{}", "--status", "closed")),
+        ("queue", ("top", "{}")),
+        ("dep", ("remove", "{}", "a-1")),
+        ("dep", ("remove", "a-1", "{}")),
     ],
 )
-def test_a_command_takes_no_such_id(bead_id: str, words: tuple[str, ...]) -> None:
-    check_ids([word.format("a-1") for word in words])
+def test_a_command_takes_no_such_id(bead_id: str, action: DdxAction, words: tuple[str, ...]) -> None:
+    writing = PlanBuilder(Overlay(queue_of([])), AUGUST)
+    writing.add(action, [word.format("a-1") for word in words], {})
     with pytest.raises(OperationRefused, match="correct the id in the tracker"):
-        check_ids([word.format(bead_id) for word in words])
+        writing.add(action, [word.format(bead_id) for word in words], {})
 
 
 def test_a_title_is_no_id() -> None:
-    check_ids(("bead", "create", "--type", "task", "--", "- a title"))
+    writing = PlanBuilder(Overlay(queue_of([])), AUGUST)
+    writing.add("create", ("--type", "task", "--", "- a title"), {})
+    assert writing.steps[0].args[:2] == ("bead", "create")
+
+
+def test_a_verb_that_a_release_renamed_is_used_by_its_new_name() -> None:
+    renamed = replace(AUGUST, verbs={**AUGUST.verbs, "close": DdxVerb(("item", "finish"))})
+    writing = PlanBuilder(Overlay(queue_of([row("a")])), renamed)
+    CloseBead("a").plan(writing)
+    assert writing.steps[0].args == ("item", "finish", "a")
 
 
 @pytest.mark.parametrize("bead_id", ["--help", "-x"])

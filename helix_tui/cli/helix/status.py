@@ -14,6 +14,7 @@ from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.ddx.attempts.attempt import format_tokens, format_whole, read_sums
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
+from helix_tui.core.ddx.names import VERBS
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.statements.counts import count_project, queue_line
@@ -213,7 +214,7 @@ def _recover(call: Call) -> int:
         if not orphans:
             raise CliError("no claim of a dead process here", "`helix-tui stuck` says why other beads are stuck.")
         if call.options.dry_run:
-            return show_dry_run(call, [("ddx", "bead", "update", each.bead_id, "--unclaim") for each in orphans])
+            return show_dry_run(call, [("ddx", *VERBS["update"][0], each.bead_id, "--unclaim") for each in orphans])
         done = recover(curator, orphans)
     return tell(call, done, curator)
 

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.report import LoopReport, MalformedReport, parse_report
 from helix_tui.core.ddx.dialect import FileGate, Refused
+from helix_tui.core.ddx.names import VERBS
 from helix_tui.core.ground.errors import UNROUTED, WHO, HelixError
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.records import decode_json
@@ -126,13 +127,13 @@ class Ddx(Struct, frozen=True):
 
     def ready_execution(self, *, timeout: float = 60.0) -> tuple[str, ...]:
         """Ids of the beads that ddx would pick, in its order, to compare with `core.beads.readiness`."""
-        rows = self.json("bead", "ready", "--execution", "--json", timeout=timeout)
+        rows = self.json(*VERBS["ready"][0], "--execution", "--json", timeout=timeout)
         if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
             return tuple(str(row.get("id", "")) for row in rows)
         # Go writes an empty list as null
         if rows is None:
             return ()
-        argv = (os.fspath(self.path), "bead", "ready", "--execution", "--json")
+        argv = (os.fspath(self.path), *VERBS["ready"][0], "--execution", "--json")
         raise DdxError(argv, "the answer is not a list of beads", _MALFORMED_ADVICE, MALFORMED)
 
     def refusal(self) -> DdxError | None:

@@ -23,7 +23,7 @@ from helix_tui.core.beads.readiness import HEAD as HEAD_RULE
 from helix_tui.core.beads.readiness import Era as AnyEra
 from helix_tui.core.beads.readiness import Rule, tracker_era
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.ddx.names import BARE, VERBS, Era
+from helix_tui.core.ddx.names import BARE, VERBS, DdxAction, Era
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS
 
@@ -62,14 +62,14 @@ class DdxVerb(Struct, frozen=True):
         return not self.flags or flag in self.flags
 
 
-def read_verbs(ask: Callable[[Words], str | None]) -> dict[str, DdxVerb]:
+def read_verbs(ask: Callable[[Words], str | None]) -> dict[DdxAction, DdxVerb]:
     """The verb of each action that a ddx supports, the newer one of two.
 
     Args:
         ask: returns the help of a verb, or None.
     """
-    silent: dict[str, list[DdxVerb]] = {}
-    found: dict[str, DdxVerb] = {}
+    silent: dict[DdxAction, list[DdxVerb]] = {}
+    found: dict[DdxAction, DdxVerb] = {}
     for action, forms in VERBS.items():
         answers = [(words, text) for words in forms if (text := ask(words)) is not None]
         # a parent answers for an unknown verb: only a help text that names the verb is its own
@@ -215,7 +215,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """What any write adds to each row of the tracker that lacks it; None if a write leaves the other rows alone."""
     here: FileGate | None = None
     """For which file of the project at hand it refuses commands there; None if it refuses none."""
-    verbs: Mapping[str, DdxVerb] = {}
+    verbs: Mapping[DdxAction, DdxVerb] = {}
     """Action to its verb, with flags."""
     proven: bool = True
     """Whether a trial proved its picking rule; else it is a guess."""
@@ -268,6 +268,11 @@ class Dialect(Struct, frozen=True, kw_only=True):
         verb = self.verbs.get("one_bead")
         return verb is not None and verb.words != BARE
 
+    def words(self, action: DdxAction) -> Words:
+        """The words after ``ddx`` for an action; those of the newest release if this one's are not known."""
+        verb = self.verbs.get(action)
+        return verb.words if verb is not None else VERBS[action][0]
+
     @property
     def gives_back(self) -> bool:
         """Whether an interrupted attempt releases its bead, because its loop handles signals."""
@@ -286,8 +291,14 @@ class Dialect(Struct, frozen=True, kw_only=True):
 
 
 _ROUTE = "--effort --harness --model"
-_TRACKER = {
-    action: DdxVerb(("bead", action)) for action in ("ready", "show", "close", "reopen", "dep", "evidence", "export")
+_TRACKER: dict[DdxAction, DdxVerb] = {
+    "ready": DdxVerb(("bead", "ready")),
+    "show": DdxVerb(("bead", "show")),
+    "close": DdxVerb(("bead", "close")),
+    "reopen": DdxVerb(("bead", "reopen")),
+    "dep": DdxVerb(("bead", "dep")),
+    "evidence": DdxVerb(("bead", "evidence")),
+    "export": DdxVerb(("bead", "export")),
 }
 _APRIL_VERBS = _TRACKER | {
     "drain": DdxVerb(("agent", "execute-loop"), _flags(f"--json --local --once {_ROUTE}")),

@@ -20,7 +20,32 @@ Outcome = Literal[
 ]
 """The possible outcomes of an attempt; `attempts.verdict.decide` decides."""
 
-VERBS: dict[str, tuple[tuple[str, ...], ...]] = {
+DdxAction = Literal[
+    "drain",
+    "one_bead",
+    "ask_model",
+    "workers",
+    "stop_worker",
+    "set_workers",
+    "usage",
+    "plan",
+    "queue",
+    "operator_attention",
+    "cooldown",
+    "archive",
+    "ready",
+    "show",
+    "create",
+    "update",
+    "close",
+    "reopen",
+    "dep",
+    "evidence",
+    "export",
+]
+"""What a ddx can be asked to do."""
+
+VERBS: dict[DdxAction, tuple[tuple[str, ...], ...]] = {
     "drain": (("work",), ("agent", "execute-loop")),
     "one_bead": (("try",), ("agent", "execute-bead")),
     "ask_model": (("run",), ("agent", "run")),

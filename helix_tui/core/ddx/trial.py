@@ -65,13 +65,13 @@ def examine(path: Path, root: Path, env: Mapping[str, str], fallback: Era) -> Di
         return (finished.out or finished.err) if finished.rc == 0 else None
 
     # this one first: a ddx that hangs is not asked two dozen times
-    helps: dict[Words, str | None] = {("bead", "update"): ask(("bead", "update"))}
+    helps: dict[Words, str | None] = {VERBS["update"][0]: ask(VERBS["update"][0])}
     wanted = sorted({words for forms in VERBS.values() for words in forms} - helps.keys())
     with ThreadPoolExecutor(4) as pool:
         helps |= zip(wanted, pool.map(ask, wanted), strict=True)
     verbs = read_verbs(helps.__getitem__)
     update_known = "update" in verbs and bool(verbs["update"].flags)
-    newer = "lifecycle status" in (helps["bead", "update"] or "") or "operator_attention" in verbs
+    newer = "lifecycle status" in (helps[VERBS["update"][0]] or "") or "operator_attention" in verbs
     family: Era = fallback if not update_known else "head" if newer else "april"
     guess = replace(FAMILIES[family], proven=False)
     found = guess if env.get(NO_TRIAL) == "off" else try_out(path, env, guess)

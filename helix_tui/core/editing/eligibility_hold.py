@@ -57,7 +57,7 @@ def give_back(writing: PlanBuilder, bead_id: str) -> None:
     """
     release_refused(writing, bead_id)
     if writing.overlay.status(bead_id) == "proposed":
-        writing.add(["bead", "update", bead_id, "--status", "open"], {bead_id: {"status": "open"}})
+        writing.add("update", (bead_id, "--status", "open"), {bead_id: {"status": "open"}})
 
 
 def held_back(queue: Queue) -> dict[str, str]:

@@ -64,7 +64,7 @@ class SetRank(Operation, frozen=True, tag="rank"):
             raise OperationRefused("this ddx has no order within a priority; change the priority instead")
         if not (self.before or self.after or self.top):
             if _rank(overlay, bead_id) is not None:
-                writing.add(("bead", "queue", "clear", bead_id), {bead_id: {"queue-rank": None}})
+                writing.add("queue", ("clear", bead_id), {bead_id: {"queue-rank": None}})
             return
         if self.top:
             _to_the_top(writing, bead_id)
@@ -80,9 +80,9 @@ class SetRank(Operation, frozen=True, tag="rank"):
                 f"{called(other)} and {called(bead_id)} differ in priority; give both the same first"
             )
         place = others.index(other) + (1 if self.after else 0)
-        words = ("bead", "queue", "move", bead_id, "--before" if self.before else "--after", other)
+        words = ("move", bead_id, "--before" if self.before else "--after", other)
         ripple = {moved: {"queue-rank": number} for moved, number in _ranks(overlay, others, bead_id, place).items()}
-        writing.add(words, {bead_id: {}}, watched=[(moved, "queue-rank") for moved in bucket], ripple=ripple)
+        writing.add("queue", words, {bead_id: {}}, watched=[(moved, "queue-rank") for moved in bucket], ripple=ripple)
 
 
 def _to_the_top(writing: PlanBuilder, bead_id: str) -> None:
@@ -95,7 +95,7 @@ def _to_the_top(writing: PlanBuilder, bead_id: str) -> None:
         if other != bead_id and (rank := overlay.bead(other).queue_rank) is not None
     ]
     ripple = {bead_id: {"queue-rank": min(ranks) - 1 if ranks else 0}}
-    writing.add(("bead", "queue", "top", bead_id), {bead_id: {}}, watched=[(bead_id, "queue-rank")], ripple=ripple)
+    writing.add("queue", ("top", bead_id), {bead_id: {}}, watched=[(bead_id, "queue-rank")], ripple=ripple)
 
 
 def _ranks(overlay: Overlay, others: list[str], bead_id: str, place: int) -> dict[str, int]:
@@ -245,7 +245,7 @@ class AddDependency(Operation, frozen=True, tag="depend"):
         if why:
             raise OperationRefused(why)
         edges = [*(overlay.value(bead_id, "dependencies") or ()), edge(bead_id, on)]
-        writing.add(("bead", "dep", "add", bead_id, on), {bead_id: {"dependencies": edges}})
+        writing.add("dep", ("add", bead_id, on), {bead_id: {"dependencies": edges}})
 
 
 def _why_not_wait(writing: PlanBuilder, bead_id: str, on: str) -> str:
@@ -278,7 +278,7 @@ class RemoveDependency(Operation, frozen=True, tag="undepend"):
         if on not in targets(edges):
             return
         left = [each for each in edges if not (isinstance(each, dict) and each.get("depends_on_id") == on)]
-        writing.add(("bead", "dep", "remove", bead_id, on), {bead_id: {"dependencies": left or None}})
+        writing.add("dep", ("remove", bead_id, on), {bead_id: {"dependencies": left or None}})
 
 
 class SetParent(Operation, frozen=True, tag="parent"):

@@ -168,8 +168,9 @@ class ClaimBead(Operation, frozen=True, tag="claim"):
         if self.assignee:
             edits["owner"] = self.assignee
         beat = {"execute-loop-heartbeat-at": format_instant(overlay.queue.as_of)}
-        words = ["bead", "update", bead_id, "--claim", *(option("--assignee", self.assignee) if self.assignee else ())]
+        words = [bead_id, "--claim", *(option("--assignee", self.assignee) if self.assignee else ())]
         writing.add(
+            "update",
             words,
             {bead_id: edits},
             # ddx writes the owner, host and time: they are read from the row afterwards
@@ -214,7 +215,7 @@ def add_unclaim(writing: PlanBuilder, bead_id: str) -> None:
     }
     if overlay.status(bead_id) == "in_progress":
         edits["status"] = "open"
-    writing.add(("bead", "update", bead_id, "--unclaim"), {bead_id: edits}, leases={bead_id: False})
+    writing.add("update", (bead_id, "--unclaim"), {bead_id: edits}, leases={bead_id: False})
 
 
 CLOSING_COMMIT = "closing_commit_sha"
@@ -275,12 +276,14 @@ def add_close(writing: PlanBuilder, bead_id: str) -> None:
     watched = [(other, field) for other in (bead_id, *falls) for field in BLOCKER_FIELDS]
     watched.append((bead_id, CLOSING_COMMIT))
     # the first of several commits everything staged
-    if writing.dialect.commits_staged and not any(step.args[:2] == ("bead", "close") for step in writing.steps):
+    verb = writing.dialect.words("close")
+    if writing.dialect.commits_staged and not any(step.args[: len(verb)] == verb for step in writing.steps):
         writing.notes.append(f"ddx commits what is staged with it: {AUTO_COMMIT}")
     if writing.dialect.lifecycle:
         watched += [(other, "status") for other in near_cascade(overlay, bead_id)]
     writing.add(
-        ("bead", "close", bead_id),
+        "close",
+        (bead_id,),
         {bead_id: {"status": "closed"}},
         watched=watched,
         ripple={other: {"status": status} for other, status in falls.items()},
@@ -317,14 +320,14 @@ def add_reopen(writing: PlanBuilder, bead_id: str, reason: str, notes: str = "")
     for field in ("owner", *CLAIM_FIELDS):
         if field != kept and overlay.value(bead_id, field) is not None:
             edits[field] = None
-    words = ["bead", "reopen", bead_id]
+    words = [bead_id]
     if reason:
         words += option("--reason", reason)
     if notes:
         words += option("--append-notes", notes)
         have = overlay.value(bead_id, "notes")
         edits["notes"] = f"{have}\n\n{notes}" if have else notes
-    writing.add(words, {bead_id: edits})
+    writing.add("reopen", words, {bead_id: edits})
 
 
 class CancelBead(Operation, frozen=True, tag="cancel"):
@@ -410,7 +413,7 @@ def plan_status(writing: PlanBuilder, bead_id: str, status: str, reason: str = "
 def add_status(writing: PlanBuilder, bead_id: str, status: str, reason: str = "") -> None:
     """Append ``update --status``."""
     overlay = writing.overlay
-    words = ["bead", "update", bead_id, "--status", status]
+    words = [bead_id, "--status", status]
     edits: dict[str, Any] = {"status": status}
     if status == "blocked":
         name = BLOCKER_FIELDS[0]
@@ -423,7 +426,7 @@ def add_status(writing: PlanBuilder, bead_id: str, status: str, reason: str = ""
     else:
         # an unblocked bead loses its reasons
         edits |= {name: None for name in BLOCKER_FIELDS if overlay.value(bead_id, name) is not None}
-    writing.add(words, {bead_id: edits}, watched=[(bead_id, "work-consecutive-wedges")])
+    writing.add("update", words, {bead_id: edits}, watched=[(bead_id, "work-consecutive-wedges")])
 
 
 def unclosed(overlay: Overlay, bead_id: str) -> tuple[str, ...]:
@@ -493,7 +496,7 @@ class CreateBead(Operation, frozen=True, kw_only=True, tag="create"):
             "description": self.description or None,
             **extra,
         }
-        words = ["bead", "create"]
+        words: list[str] = []
         # a title that looks like a flag is given last, after --
         if not title.startswith("-"):
             words.append(title)
@@ -509,7 +512,7 @@ class CreateBead(Operation, frozen=True, kw_only=True, tag="create"):
         if title.startswith("-"):
             words += ["--", title]
         born = {"created_at": format_instant(overlay.queue.as_of)}
-        writing.add(words, {place: row}, ripple={place: born}, creates=place)
+        writing.add("create", words, {place: row}, ripple={place: born}, creates=place)
         _afterwards(writing, place, targets, self.notes)
 
 
@@ -518,7 +521,7 @@ def _afterwards(writing: PlanBuilder, place: str, targets: tuple[str, ...], note
     if targets and not writing.dialect.depends_on:
         for target in targets:
             edges = [*(writing.overlay.value(place, "dependencies") or ()), edge(place, target)]
-            writing.add(("bead", "dep", "add", place, target), {place: {"dependencies": edges}})
+            writing.add("dep", ("add", place, target), {place: {"dependencies": edges}})
     if notes:
         writing.update(place, {"notes": notes})
 

@@ -255,7 +255,7 @@ def _edges(writing: PlanBuilder, bead_id: str, wanted: Fields, findings: _Findin
     have, want = set(overlay.depends_on(bead_id)), targets(wanted["dependencies"])
     for target in sorted(have - set(want)):
         left = [each for each in overlay.value(bead_id, "dependencies") or () if target not in targets([each])]
-        writing.add(("bead", "dep", "remove", bead_id, target), {bead_id: {"dependencies": left or None}})
+        writing.add("dep", ("remove", bead_id, target), {bead_id: {"dependencies": left or None}})
     known = {each["depends_on_id"]: each for each in wanted["dependencies"] or () if targets([each])}
     for target in want:
         if target in have:
@@ -275,7 +275,7 @@ def _edges(writing: PlanBuilder, bead_id: str, wanted: Fields, findings: _Findin
             f"the edge from {called(bead_id)} to {called(target)} is restored as the last one, with a new date"
         )
         edges = [*(overlay.value(bead_id, "dependencies") or ()), edge(bead_id, target)]
-        writing.add(("bead", "dep", "add", bead_id, target), {bead_id: {"dependencies": edges}})
+        writing.add("dep", ("add", bead_id, target), {bead_id: {"dependencies": edges}})
 
 
 def _reach_status(writing: PlanBuilder, bead_id: str, status: str, fields: dict[str, Any], findings: _Findings) -> None:

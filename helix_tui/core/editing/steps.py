@@ -18,6 +18,7 @@ from msgspec import Struct
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead, Dependency
 from helix_tui.core.ddx.dialect import Dialect, Shut
+from helix_tui.core.ddx.names import DdxAction
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
 
@@ -334,6 +335,10 @@ class CommandStep(Struct, frozen=True):
     """The placeholder for the id of the bead that it creates."""
 
 
+_IDS: Mapping[DdxAction, slice] = {"create": slice(0), "dep": slice(1, 3), "queue": slice(1, 2)}
+"""Which words after the verb are ids; of every other action the first is."""
+
+
 class PlanBuilder:
     """Collects the steps of a plan, each planned on the result of those before it.
 
@@ -363,6 +368,7 @@ class PlanBuilder:
 
     def add(
         self,
+        action: DdxAction,
         args: Iterable[str],
         edits: Edits,
         *,
@@ -371,12 +377,13 @@ class PlanBuilder:
         leases: Mapping[str, bool] | None = None,
         creates: str = "",
     ) -> None:
-        """Append one command."""
+        """Append one command: what ddx is to do, and the words after its verb."""
         if self.refused is not None:
             raise OperationRefused(str(self.refused))
-        words = tuple(args)
+        after = tuple(args)
+        words = (*self.dialect.words(action), *after)
         check_words(words)
-        check_ids(words)
+        check_ids(after[_IDS.get(action, slice(0, 1))])
         for bead_id, fields in edits.items():
             self._check_labels(bead_id, fields.get("labels") or ())
             self._check_gates(bead_id, fields)
@@ -424,8 +431,7 @@ class PlanBuilder:
             name: value for name, value in fields.items() if not same(name, self.overlay.value(bead_id, name), value)
         }
         if changed or flags:
-            args = ("bead", "update", bead_id, *flags, *update_words(changed))
-            self.add(args, {bead_id: changed}, watched=watched)
+            self.add("update", (bead_id, *flags, *update_words(changed)), {bead_id: changed}, watched=watched)
 
 
 def update_words(fields: Mapping[str, Any]) -> list[str]:
@@ -488,14 +494,13 @@ def check_words(words: Iterable[str]) -> None:
             )
 
 
-def check_ids(words: Sequence[str]) -> None:
+def check_ids(ids: Iterable[str]) -> None:
     """Refuse ids that ddx would not read as ids.
 
     Raises:
         OperationRefused: an id is empty, begins with a dash, or has control characters.
     """
-    # by action of `ddx bead`; the one id of every other is the third word
-    for bead_id in words[{"create": slice(0), "dep": slice(3, 5), "queue": slice(3, 4)}.get(words[1], slice(2, 3))]:
+    for bead_id in ids:
         if not re.fullmatch(r"[^-\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*", bead_id):
             raise OperationRefused(
                 f"the id “{called(bead_id)}” is empty, begins with “-” or has control characters; "

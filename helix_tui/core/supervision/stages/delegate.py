@@ -21,7 +21,7 @@ from helix_tui.core.ddx.attempts.report import MalformedReport, parse_report
 from helix_tui.core.ddx.client import MISSING, QUIET, TOO_OLD, Ddx, DdxError, last_error
 from helix_tui.core.ddx.dialect import DdxVerb, Dialect
 from helix_tui.core.ddx.files import money, whole
-from helix_tui.core.ddx.names import BARE
+from helix_tui.core.ddx.names import BARE, DdxAction
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.editing.steps import check_ids
 from helix_tui.core.ground.errors import with_who
@@ -38,7 +38,11 @@ TIMEOUT_S = 2700.0
 
 LOGS = ".helix-logs"
 
-_VERB_MEANINGS = {"drain": "drain the queue", "one_bead": "execute one bead", "ask_model": "give a prompt to an agent"}
+_VERB_MEANINGS: dict[DdxAction, str] = {
+    "drain": "drain the queue",
+    "one_bead": "execute one bead",
+    "ask_model": "give a prompt to an agent",
+}
 
 OTHER_DDX = "run `ddx upgrade`, or name another one with --ddx"
 TOO_OLD_TEXT = "the loop of this ddx has no --json, and without it nobody can tell what it did"
@@ -172,7 +176,7 @@ class Delegate(Struct):
             OperationRefused: the id cannot be an argument.
         """
         verb = self._verb("one_bead")
-        check_ids(("bead", "try", bead_id))
+        check_ids((bead_id,))
         # a help text without flags excludes none: only April's verb is known to take this one
         as_json = ("--json",) if verb.takes("--json") and (verb.flags or verb.words == BARE) else ()
         return (*verb.words, bead_id, *as_json, *_chosen(verb, agent_choice))
@@ -191,7 +195,7 @@ class Delegate(Struct):
             words += ["--timeout", f"{self.timeout:.0f}s"]
         return (*words, *_chosen(verb, agent_choice))
 
-    def _verb(self, verb_name: str) -> DdxVerb:
+    def _verb(self, verb_name: DdxAction) -> DdxVerb:
         verb = self.dialect.verbs.get(verb_name)
         if verb is None:
             message = f"the help of this ddx names no verb to {_VERB_MEANINGS[verb_name]}"
