@@ -15,7 +15,7 @@ from rich.color import Color
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 
-from helix_tui.core.beads.query import fields
+from helix_tui.core.beads.query import FIELDS
 from helix_tui.core.snapshot.snapshot import Change, merge_changes
 from helix_tui.garbage import DEEP_AT_LATEST, DEEP_EVERY, SETTLE_EVERY, YOUNG_BUSY, collect_all
 from helix_tui.keymap import BY_ID, KEYS, bindings, checked_keymap, keys_of, names, shown
@@ -42,8 +42,8 @@ async def test_help_lists_every_key_from_the_registry(console: MakeConsole) -> N
         await pilot.pause()
         for key in KEYS:
             assert app.sees(key.help[:40]), key.id
-        for field in fields():
-            assert app.sees(field.example), field.name
+        for name, field in FIELDS.items():
+            assert app.sees(field.example), name
         for words in ("on Queue", "on Loop", "filter language", "mouse", "wheel"):
             assert app.sees(words), words
         lines = app.rows()

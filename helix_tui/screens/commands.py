@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from helix_tui.core.beads.query import Completion
+from helix_tui.core.beads.filter_language import Completion
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import BY_ID, KEYS, Key

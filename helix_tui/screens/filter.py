@@ -12,7 +12,7 @@ from helix_tui.screens.panes import PanedScreen
 from helix_tui.widgets.base.line import Line
 
 if TYPE_CHECKING:
-    from helix_tui.core.beads.query import Completion
+    from helix_tui.core.beads.filter_language import Completion
     from helix_tui.widgets.chrome.bottom import Prompt
 from collections.abc import Callable, Iterable
 from functools import partial

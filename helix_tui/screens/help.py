@@ -18,7 +18,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from helix_tui.core.beads.query import fields
+from helix_tui.core.beads.query import FIELDS
 from helix_tui.core.beads.states import STATES
 from helix_tui.keymap import BY_ID, bindings, keys_of, names, shown, shown_all
 from helix_tui.screens import SCREENS
@@ -231,7 +231,7 @@ def _keys(width: int, where: Iterable[tuple[str, tuple[str, ...]]], keymap: dict
 
 
 def _language(width: int) -> Iterator[Row]:
-    pairs = [*_LANGUAGE, *((field.example, field.help) for field in fields())]
+    pairs = [*_LANGUAGE, *((field.example, field.help) for field in FIELDS.values())]
     yield from _section("filter language of the queue", pairs, _EXAMPLE_CELLS, width)
     words = [(f"{name}:…", f"part of an attempt's {name}") for name in AttemptFilter.FIELDS]
     yield from _section("filter of the loop", words, _EXAMPLE_CELLS, width)

@@ -12,8 +12,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
 
+from helix_tui.core.beads.filter_language import Completion
 from helix_tui.core.beads.graph import with_titles
-from helix_tui.core.beads.query import Completion
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing.execute.gate import WritesForbidden
 from helix_tui.core.editing.journal import JournalEntry, JournalHistory

@@ -11,7 +11,7 @@ from typing import Any
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.keys import REPLACED_KEYS, _get_unicode_name_from_key
 
-from helix_tui.core.beads.query import fields as query_fields
+from helix_tui.core.beads.query import FIELDS
 from helix_tui.keymap import BY_ID, KEYS, keys_of, names
 from helix_tui.screens import SCREENS, SHEETS
 from tests.drills.projects import PROJECTS
@@ -181,10 +181,9 @@ def _line(rng: random.Random) -> Iterator[Action]:
 
 def _queries(rng: random.Random) -> list[str]:
     """A few filters, of the fields that there are; some are cut, turned or of the wrong kind."""
-    fields = query_fields()
-    chosen = [rng.choice(fields) for _ in range(3)]
+    chosen = [rng.choice([*FIELDS]) for _ in range(3)]
     values = ["yes", "no", "1", "*", "open", "2d", "-", "(", '"a b', "area:*"]
-    made = [field.example if rng.random() < 0.6 else f"{field.name}:{rng.choice(values)}" for field in chosen]
+    made = [FIELDS[name].example if rng.random() < 0.6 else f"{name}:{rng.choice(values)}" for name in chosen]
     return [made[0], f"-{made[1]}", " ".join(made), f"name={made[2]}"]
 
 

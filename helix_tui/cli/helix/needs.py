@@ -13,6 +13,7 @@ import msgspec
 from helix_tui.cli.call import Call, CliError, check_heard, heard
 from helix_tui.cli.helix.shared import curator_of, explained
 from helix_tui.cli.queue_lines import title_of
+from helix_tui.core.beads.filter_language import Filter, seconds
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.editing.execute.curator import QueueState
@@ -22,14 +23,14 @@ from helix_tui.core.supervision.decide.monitor import BackgroundMonitor, needs_n
 from helix_tui.core.supervision.decide.need_kinds import KINDS
 from helix_tui.core.supervision.decide.need_view import (
     LANDING,
-    NeedFilter,
+    NeedContext,
     actions_of,
     bring_back,
     grouped,
+    need_filter,
     next_morning,
     put_off,
     senseless,
-    span_seconds,
     stake,
 )
 from helix_tui.core.supervision.decide.needs import Need, SplitNeeds, read_snoozes
@@ -88,7 +89,7 @@ class NeedsReader:
 
 def run(call: Call) -> int:
     """Print what waits for a person, or snooze some of it."""
-    wanted = NeedFilter(call.options.filter)
+    wanted = need_filter(call.options.filter)
     if wanted.problem:
         raise CliError(wanted.problem, "A filter is written like: kind:proposals waits>3d blocks>=1 text", 2)
     reader = NeedsReader(call)
@@ -99,7 +100,7 @@ def run(call: Call) -> int:
         split = reader.look()
     if call.options.watch:
         return _watch(call, reader, wanted, split)
-    passing = wanted.passing(split.active, reader.state.queue, call.now)
+    passing = wanted.passing(split.active, NeedContext(reader.state.queue, call.now))
     snoozes = read_snoozes(reader.curator.project)
     if call.json:
         call.emit(
@@ -164,7 +165,7 @@ def _until(call: Call) -> int | None:
     if span == "tomorrow":
         return next_morning(call.now)
     try:
-        return call.now + int(span_seconds(span) * NS)
+        return call.now + int(seconds(span) * NS)
     except ValueError:
         raise CliError(
             f"“{clean_line(span, 40)}” is not a duration", "Write --for 1h, 3d, tomorrow or change.", 2
@@ -200,11 +201,11 @@ def _title(reader: NeedsReader, need: Need) -> str:
     return f"{asked}{short_id(clean_line(bead.id, 60))}  {title_of(bead)}"
 
 
-def _watch(call: Call, reader: NeedsReader, wanted: NeedFilter, split: SplitNeeds) -> int:
+def _watch(call: Call, reader: NeedsReader, wanted: Filter[Need, NeedContext], split: SplitNeeds) -> int:
     """Print the present needs, then each one that appears or disappears, until interrupted."""
     known: dict[str, Need] = {}
     while True:
-        now = {need.key: need for need in wanted.passing(split.active, reader.state.queue, reader.clock())}
+        now = {need.key: need for need in wanted.passing(split.active, NeedContext(reader.state.queue, reader.clock()))}
         for key, need in now.items():
             if key not in known:
                 _print(call, reader, "new", need)

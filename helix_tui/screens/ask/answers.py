@@ -17,7 +17,7 @@ from textual.timer import Timer
 
 from helix_tui.core.ask.index.index import State
 from helix_tui.core.ask.sessions.session import News
-from helix_tui.core.beads.query import Completion
+from helix_tui.core.beads.filter_language import Completion
 from helix_tui.core.evidence.session import AskSession, Document, FoundFile, differences
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line, counted

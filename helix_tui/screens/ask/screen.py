@@ -14,7 +14,7 @@ from textual.containers import Container, Vertical
 from helix_tui.core.ask.index.index import State
 from helix_tui.core.ask.retrieval.trees import DEPTHS, Depth
 from helix_tui.core.ask.sessions.session import News
-from helix_tui.core.beads.query import Completion
+from helix_tui.core.beads.filter_language import Completion
 from helix_tui.core.ddx.runs.transcript import attached_events
 from helix_tui.core.evidence.session import AskRequest, AskSession, Document, ModelSettings
 from helix_tui.core.evidence.sources import ArchivedAttempts, WorkRecords, read_memories, read_runs

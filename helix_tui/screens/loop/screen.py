@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 
-from helix_tui.core.beads.query import Completion
+from helix_tui.core.beads.filter_language import Completion
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.runs.running import Run

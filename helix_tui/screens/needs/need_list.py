@@ -17,7 +17,7 @@ from helix_tui.core.ground.time import NS, format_age
 from helix_tui.core.supervision.decide import need_view
 from helix_tui.core.supervision.decide.monitor import Concerns
 from helix_tui.core.supervision.decide.need_kinds import KINDS, ActionId, KindName, NeedAction
-from helix_tui.core.supervision.decide.need_view import NeedFilter, NeedGroup, Without, stake
+from helix_tui.core.supervision.decide.need_view import NeedContext, NeedGroup, Without, need_filter, stake
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.signals.kept_changes import hold_reasons
 from helix_tui.core.supervision.signals.questions import MAX_QUESTION
@@ -46,7 +46,7 @@ from helix_tui.widgets.base.row_source import KeyedRows, Row, Rows
 if TYPE_CHECKING:
     from textual.app import ComposeResult
 
-    from helix_tui.core.beads.query import Completion
+    from helix_tui.core.beads.filter_language import Completion, Filter
     from helix_tui.core.ddx.attempts.attempt import Attempt
     from helix_tui.core.snapshot.snapshot import Change, Snapshot
     from helix_tui.screens.needs.actions import BesideQueue
@@ -315,7 +315,7 @@ class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
         self._before: frozenset[str] = frozenset()  # the marks before the present range
         self._folded: set[str] = {SNOOZED}
         self._unfolded: set[str] = set()
-        self._filter = NeedFilter("")
+        self._filter = need_filter("")
         self._rows: dict[str, NeedRow] = {}
         self._undo: list[BesideQueue] = []
         """Actions outside the queue done here, the latest last."""
@@ -338,9 +338,9 @@ class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
         """Show the groups, the most urgent first; within each, by what is blocked and what it has cost."""
         now, queue = self.console.now(), snapshot.queue
         needs, snoozed = self.console.needs, self.console.snoozed
-        passing = self._filter.passing(needs, queue, now)
+        passing = self._filter.passing(needs, self._judged_by)
         groups = list(need_view.grouped(passing, now))
-        if away := self._filter.passing(snoozed, queue, now):
+        if away := self._filter.passing(snoozed, self._judged_by):
             groups.append(NeedGroup(SNOOZED, away, ()))
         rows = self._arranged(groups)
         was = self.row
@@ -512,9 +512,8 @@ class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
         if keys != self.marked:
             self.marked = keys
             self._flag()
-            snapshot = self.console.snapshot
-            passing = len(self._filter.passing(self.console.needs, snapshot.queue, self.console.now()))
-            self._caption(snapshot, len(self.console.needs), passing, len(self.console.snoozed))
+            passing = len(self._filter.passing(self.console.needs, self._judged_by))
+            self._caption(self.console.snapshot, len(self.console.needs), passing, len(self.console.snoozed))
 
     def _flag(self) -> None:
         changing = set(self.console.change_runner.pending) if self.may_write() else set()
@@ -586,8 +585,12 @@ class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
         """The filter in force."""
         return self._filter.text
 
-    def _parsed(self, text: str) -> NeedFilter:
-        return NeedFilter(text, me=self._me)
+    def _parsed(self, text: str) -> Filter[Need, NeedContext]:
+        return need_filter(text, me=self._me)
+
+    @property
+    def _judged_by(self) -> NeedContext:
+        return NeedContext(self.console.snapshot.queue, self.console.now(), self.console.needs)
 
     @property
     def _me(self) -> str:
@@ -595,7 +598,7 @@ class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
 
     def ways_on(self, text: str, cursor: int) -> Sequence[Completion]:
         """Completions."""
-        return need_view.filter_ways(text, cursor, self.console.needs, self.console.snapshot.queue)
+        return need_view.complete_need_filter(text, cursor, self._judged_by)
 
     def filter_problem(self, text: str) -> str:
         """The part of a text that is not understood."""
@@ -612,5 +615,5 @@ class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
 
     def filter_count(self) -> str:
         """How many needs pass, of how many."""
-        passing = self._filter.passing(self.console.needs, self.console.snapshot.queue, self.console.now())
+        passing = self._filter.passing(self.console.needs, self._judged_by)
         return f"{len(passing):,} of {len(self.console.needs):,}"

@@ -17,7 +17,8 @@ from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.widget import Widget
 
-from helix_tui.core.beads.query import Completion, Query, complete, matching, parse_query
+from helix_tui.core.beads.filter_language import Completion
+from helix_tui.core.beads.query import Query, complete, matching, parse_query
 from helix_tui.core.beads.readiness import Queue, classify
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.beads.states import STATES

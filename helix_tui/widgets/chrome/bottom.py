@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Input
 
-from helix_tui.core.beads.query import Completion
+from helix_tui.core.beads.filter_language import Completion
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import BY_ID, names, shown
 from helix_tui.widgets.base.line import Line, Span, SpanLine, column, width_of

@@ -15,11 +15,12 @@ from helix_tui.core.ground.time import NS, parse_now
 from helix_tui.core.supervision.decide.need_kinds import GROUPS, KINDS, KindName
 from helix_tui.core.supervision.decide.need_view import (
     LANDING,
-    NeedFilter,
+    NeedContext,
     Without,
     bring_back,
-    filter_ways,
+    complete_need_filter,
     grouped,
+    need_filter,
     operations_for,
     put_off,
     shared_actions,
@@ -81,17 +82,18 @@ def test_groups_stand_by_urgency_and_the_heaviest_before_the_old() -> None:
     ],
 )
 def test_the_filter_knows_needs_and_their_beads(text: str, expected: str) -> None:
-    found = NeedFilter(text, me="anna")
+    found = need_filter(text, me="anna")
     assert found.problem == ""
-    assert " ".join(need.kind for need in found.passing(NEEDS, QUEUE, NOW)) == expected
+    assert " ".join(need.kind for need in found.passing(NEEDS, NeedContext(QUEUE, NOW))) == expected
 
 
 def test_what_a_filter_does_not_know_is_said_with_what_it_does() -> None:
-    assert "kind" in NeedFilter("colour:red").problem
-    assert "assigned" in NeedFilter("colour:red").problem
-    assert "duration" in NeedFilter("waits>soon").problem
-    assert [each.text for each in filter_ways("kind:st", 7, NEEDS, QUEUE)] == ["stale-claims"]
-    assert "waits>=" in [each.text for each in filter_ways("wai", 3, NEEDS, QUEUE)]
+    assert "kind" in need_filter("colour:red").problem
+    assert "assigned" in need_filter("colour:red").problem
+    assert "duration" in need_filter("waits>soon").problem
+    context = NeedContext(QUEUE, NOW, NEEDS)
+    assert [each.text for each in complete_need_filter("kind:st", 7, context)] == ["stale-claims"]
+    assert "waits>=" in [each.text for each in complete_need_filter("wai", 3, context)]
 
 
 def test_what_is_put_off_comes_back_by_the_clock_or_by_a_change(tmp_path: Path) -> None:

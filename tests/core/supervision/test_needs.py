@@ -20,8 +20,9 @@ from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.statements.stuck import find_stuck, mend_words
 from helix_tui.core.supervision.decide.need_kinds import KindName
 from helix_tui.core.supervision.decide.need_view import (
-    NeedFilter,
+    NeedContext,
     actions_of,
+    need_filter,
     operations_for,
     senseless,
     shared_actions,
@@ -132,8 +133,8 @@ def test_a_parked_bead_with_a_stale_claim_is_one_need_with_the_actions_of_both(
     for action in ("accept", "reject"):
         assert operations_for(action, [need], queue) == operations_for(action, [alone], queue) != []
     assert operations_for("release", [need], queue) == [op.ReleaseBead("a")]
-    assert NeedFilter("kind:stale").passing([need], queue, NOW) == (need,)
-    assert NeedFilter(f"kind:{also}").passing([need], queue, NOW) == (need,)
+    assert need_filter("kind:stale").passing([need], NeedContext(queue, NOW)) == (need,)
+    assert need_filter(f"kind:{also}").passing([need], NeedContext(queue, NOW)) == (need,)
 
 
 def _tried(bead: str, number: int, status: str, **more: Any) -> Attempt:

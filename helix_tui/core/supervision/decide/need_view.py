@@ -7,19 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
-from helix_tui.core.beads.query import Completion, Query, complete, parse_query
+from helix_tui.core.beads.filter_language import (
+    Completion,
+    Field,
+    Filter,
+    Test,
+    alternatives,
+    compared,
+    complete,
+    number,
+    parse,
+    seconds,
+)
+from helix_tui.core.beads.query import FIELDS
 from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_instant
 from helix_tui.core.ground.writes import replace_file
 from helix_tui.core.supervision.decide.need_kinds import (
@@ -100,159 +113,93 @@ def stake(need: Need) -> str:
     return f"blocks {need.waiting:,}" if need.waiting else ""
 
 
-# --- the filter language ----------------------------------------------------------------------------------
-
-_OWN = {
-    "kind": "a kind or heading: kind:proposals",
-    "waits": "how long it has waited: waits>3d",
-    "cost": "dollars spent on its bead: cost>=1",
-    "blocks": "beads that it holds up: blocks>=2",
-    "assigned": "who deals with it; me, or none",
-}
-_SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_COMPARE: dict[str, Callable[[float, float], bool]] = {
-    "<=": lambda have, wanted: have <= wanted,
-    ">=": lambda have, wanted: have >= wanted,
-    "<": lambda have, wanted: have < wanted,
-    ">": lambda have, wanted: have > wanted,
-    ":": lambda have, wanted: have == wanted,
-    "=": lambda have, wanted: have == wanted,
-}
+# --- the filter ----------------------------------------------------------------------------------
 
 
-class NeedFilter:
-    """A filter on needs: five own fields, words in title or reason, and every field of a bead's filter."""
+class NeedContext(Struct, frozen=True):
+    """What needs are judged by."""
 
-    def __init__(self, text: str, *, me: str = "") -> None:
-        self.text = text
-        self.problem = ""
-        self._me = me
-        self._tests: list[Callable[[Need, Queue, int], bool]] = []
-        for term in _terms(text):
-            test = self._term(term)
-            if test is not None:
-                self._tests.append(test)
+    queue: Queue
+    now: int
+    """In nanoseconds since the epoch."""
+    needs: tuple[Need, ...] = ()
+    """Those of now, whose kinds are offered while one types."""
 
-    def matches(self, need: Need, queue: Queue, now: int) -> bool:
-        """Whether every term holds."""
-        return all(test(need, queue, now) for test in self._tests)
 
-    def passing(self, needs: Iterable[Need], queue: Queue, now: int) -> tuple[Need, ...]:
-        """The needs that match."""
-        return tuple(need for need in needs if self.matches(need, queue, now))
+NeedTest = Test[Need, NeedContext]
 
-    def _term(self, term: str) -> Callable[[Need, Queue, int], bool] | None:
-        minus, bare = term.startswith("-") and len(term) > 1, term.removeprefix("-")
-        name, operator, value = _parted(bare)
-        if name in _OWN:
-            test = self._own(name, operator, value)
-        elif operator:
-            query = parse_query(bare)
-            self.problem = self.problem or _with_own(query)
-            test = lambda need, queue, now: _of_bead(query, need, queue)  # noqa: E731
-        else:
-            test = lambda need, queue, now: _has_word(bare.strip('"').lower(), need, queue)  # noqa: E731
-        if test is None or not minus:
-            return test
-        return lambda need, queue, now: not test(need, queue, now)
 
-    def _own(self, name: str, operator: str, value: str) -> Callable[[Need, Queue, int], bool] | None:
-        if not value:
-            return None  # still being typed
-        if name == "kind":
-            # as headings, lists and JSON write it
-            wanted = value.lower().replace("-", " ").replace("_", " ").split(",")
-            return lambda need, queue, now: any(word in kind for word in wanted if word for kind in _names_of(need))
-        if name == "assigned":
-            who = self._me if value == "me" else value
-            return lambda need, queue, now: (not need.assigned) if value == "none" else need.assigned == who
-        try:
-            number = span_seconds(value) if name == "waits" else float(value.lstrip("$"))
-        except ValueError:
-            what = "a duration; write it like 12h or 3d" if name == "waits" else "a number"
-            self.problem = self.problem or f"“{clean_line(value, 20)}” is not {what}"
+def need_filter(text: str, *, me: str = "") -> Filter[Need, NeedContext]:
+    """A filter of needs: fields of their own, words in title or reason, and every field of a bead's filter."""
+    return parse(text, _fields(me), _has_word)
+
+
+def complete_need_filter(text: str, cursor: int, context: NeedContext) -> list[Completion]:
+    """Completions of a filter."""
+    return complete(text, cursor, _fields(""), context)
+
+
+def _fields(me: str) -> dict[str, Field[Need, NeedContext]]:
+    return {
+        "kind": Field("a kind or heading", "kind:proposals", _of_kind, _present_kinds),
+        "waits": Field("how long it has waited", "waits>=3d", compared(_waits, seconds), ordered=True),
+        "cost": Field("dollars spent on its bead", "cost>=1", compared(_usd, number), ordered=True),
+        "blocks": Field("beads that it holds up", "blocks>=2", compared(_waiting, number), ordered=True),
+        "assigned": Field("who deals with it; me, or none", "assigned:me", partial(_assigned, me)),
+    } | {name: _of_bead(field) for name, field in FIELDS.items() if name not in ("waits", "order")}
+
+
+def _of_kind(sign: str, value: str) -> NeedTest:
+    # as headings, lists and JSON write it
+    wanted = alternatives(value.replace("-", " ").replace("_", " "))
+    return lambda need, at: any(word in kind for word in wanted for kind in _names_of(need))
+
+
+def _present_kinds(at: NeedContext) -> list[tuple[str, str]]:
+    return [(name.replace(" ", "-"), "") for name in dict.fromkeys(KINDS[need.kind].group for need in at.needs)]
+
+
+def _waits(need: Need, at: NeedContext) -> float | None:
+    return None if need.since is None else (at.now - need.since) / NS
+
+
+def _usd(need: Need, at: NeedContext) -> float | None:
+    return need.usd
+
+
+def _waiting(need: Need, at: NeedContext) -> float:
+    return need.waiting
+
+
+def _assigned(me: str, sign: str, value: str) -> NeedTest:
+    who = me if value == "me" else value
+    return lambda need, at: (not need.assigned) if value == "none" else need.assigned == who
+
+
+def _of_bead(field: Field[Bead, Queue]) -> Field[Need, NeedContext]:
+    """A field of the bead that a need is about."""
+
+    def make(sign: str, value: str) -> NeedTest | None:
+        test = field.make(sign, value)
+        if test is None:
             return None
-        compare = _COMPARE[operator]
-        return lambda need, queue, now: (have := _figure(name, need, now)) is not None and compare(have, number)
+        return lambda need, at: need.bead_id in at.queue.beads and test(at.queue.beads[need.bead_id], at.queue)
+
+    return Field(field.help, field.example, make, lambda at: field.values(at.queue), field.ordered)
 
 
-def _terms(text: str) -> list[str]:
-    """The terms of a filter: separated by spaces, except in quotes."""
-    terms, open_ = [""], False
-    for sign in text:
-        open_ = open_ != (sign == '"')
-        if sign == " " and not open_:
-            terms.append("")
-        else:
-            terms[-1] += sign
-    return [term for term in terms if term.strip('"- ')]
+def _has_word(word: str) -> NeedTest:
+    def test(need: Need, at: NeedContext) -> bool:
+        bead = at.queue.beads.get(need.bead_id)
+        texts = (need.bead_id, need.reason, *_names_of(need), bead.title if bead is not None else "")
+        return any(word in text.lower() for text in texts)
 
-
-def _parted(term: str) -> tuple[str, str, str]:
-    """Field, operator and value of a term; the field is empty for a plain word."""
-    for at, sign in enumerate(term):
-        if sign in "<>=:":
-            operator = term[at : at + 2] if term[at : at + 2] in ("<=", ">=") else sign
-            return term[:at].lower(), operator, term[at + len(operator) :].strip('"')
-        if not (sign.isalpha() or sign in "_-"):
-            break
-    return "", "", term
-
-
-def _with_own(query: Query) -> str:
-    """The problem with a term, listing also the fields that only needs have."""
-    return query.problem.replace("there are ", f"there are {', '.join(_OWN)}, ")
-
-
-def _of_bead(query: Query, need: Need, queue: Queue) -> bool:
-    bead = queue.beads.get(need.bead_id)
-    return bead is not None and query.matches(bead, queue)
-
-
-def _has_word(word: str, need: Need, queue: Queue) -> bool:
-    bead = queue.beads.get(need.bead_id)
-    held = (need.bead_id, need.reason, *_names_of(need), bead.title if bead is not None else "")
-    return any(word in text.lower() for text in held)
+    return test
 
 
 def _names_of(need: Need) -> tuple[str, ...]:
     own = need.kind.replace("_", " ").replace("-", " "), KINDS[need.kind].group
     return (*own, *_names_of(need.decision)) if need.also else own
-
-
-def _figure(name: str, need: Need, now: int) -> float | None:
-    if name == "waits":
-        return None if need.since is None else (now - need.since) / NS
-    return need.usd if name == "cost" else float(need.waiting)
-
-
-def span_seconds(value: str) -> float:
-    """The seconds of a span like ``90m`` or ``3d``; a bare number is seconds.
-
-    Raises:
-        ValueError: it is not a span.
-    """
-    return float(value[:-1]) * _SPANS[value[-1]] if value[-1:] in _SPANS else float(value)
-
-
-def filter_ways(text: str, cursor: int, needs: Iterable[Need], queue: Queue) -> list[Completion]:
-    """Completions of a filter."""
-    start = max(text.rfind(" ", 0, cursor), -1) + 1
-    term = text[start:cursor].removeprefix("-")
-    name, colon, typed = term.partition(":")
-    if colon and name == "kind":
-        kinds = dict.fromkeys(KINDS[need.kind].group for need in needs)
-        return [
-            Completion(kind.replace(" ", "-"), cursor - len(typed), "")
-            for kind in kinds
-            if kind.replace(" ", "-").startswith(typed) and kind.replace(" ", "-") != typed
-        ]
-    own = [
-        Completion(f"{field}{':' if field in ('kind', 'assigned') else '>='}", cursor - len(term), help_)
-        for field, help_ in _OWN.items()
-        if not colon and field.startswith(term)
-    ]
-    return [*own, *complete(text, cursor, queue)]
 
 
 # --- snoozes ----------------------------------------------------------------------------------------------
