@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, format_usd
-from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
+from helix_tui.core.ddx.attempts.verdict import OUTCOME_ROWS
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, clock_time, format_age, format_span, local_moment
@@ -129,20 +129,7 @@ class Look(Struct, frozen=True):
     word: str
 
 
-_SIGNS: Mapping[Outcome, tuple[str, str]] = {
-    "landed": ("✓", "success"),
-    "kept_aside": ("◆", "attention"),
-    "refused": ("◆", "attention bold"),
-    "no_change": ("○", "muted"),
-    # looks.md: `✓` is for what landed, `○` for an attempt that had nothing to do
-    "satisfied": ("○", "muted"),
-    "failed": ("✗", "error"),
-    "interrupted": ("✗", "muted"),
-    "unknown": ("?", "attention bold"),
-    "unfinished": ("…", "waiting"),
-}
-
-LOOKS: Mapping[Outcome, Look] = {outcome: Look(*sign, OUTCOME_WORDS[outcome]) for outcome, sign in _SIGNS.items()}
+LOOKS: Mapping[Outcome, Look] = {outcome: Look(row.glyph, row.ink, row.word) for outcome, row in OUTCOME_ROWS.items()}
 """One look per outcome, in the order of summaries."""
 
 

@@ -21,6 +21,7 @@ from helix_tui.core.beads.states import STATES, Parked
 from helix_tui.core.ddx.attempts import verdict
 from helix_tui.core.ddx.attempts.attempt import Attempt, Sums, sum_calls
 from helix_tui.core.ddx.attempts.from_events import BeadEvents
+from helix_tui.core.ddx.attempts.verdict import OUTCOME_ROWS
 from helix_tui.core.ground.time import NS, format_day
 from helix_tui.core.insights import cells
 from helix_tui.core.insights.cells import Cell
@@ -270,8 +271,8 @@ def _one_that_waits_is_not_counted(patch: Patch) -> None:
 
 @mutant
 def _what_has_no_result_failed(patch: Patch) -> None:
-    headings = {**verdict._HEADINGS, "interrupted": "failed"}
-    patch.setattr(verdict, "_HEADINGS", headings)
+    rows = {**OUTCOME_ROWS, "interrupted": OUTCOME_ROWS["failed"]}
+    patch.setattr(verdict, "OUTCOME_ROWS", rows)
 
 
 @mutant

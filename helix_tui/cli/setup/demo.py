@@ -29,6 +29,7 @@ from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, read_tracker
 from helix_tui.core.ddx.attempts.attempt import Attempt, count_headings, count_outcomes
+from helix_tui.core.ddx.attempts.verdict import OUTCOME_ROWS
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import embedded_tracker
@@ -255,10 +256,9 @@ def summarise(
     call.print(f"SIMULATION in {clean_line(str(project.root))}")
     call.print("a scripted agent with invented costs; files, commits and evidence are real")
     for attempt in reversed(attempts):
-        outcome = attempt.verdict.outcome
         bead = tracker.beads.get(attempt.bead_id)
         title = clean_line(bead.title if bead else attempt.bead_id, 200)
-        word = call.paint(fit(attempt.word, 11), evidence.ROLES.get(outcome, "muted"))
+        word = call.paint(fit(attempt.word, 11), OUTCOME_ROWS[attempt.verdict.outcome].role)
         call.print(f"  {word}  {fit(clean_line(attempt.status) or 'no result', 18)}  {fit(title, 60).rstrip()}")
     said = outcome_words(count_outcomes(attempts))
     call.print(f"{counted(len(attempts), 'attempt')} in {seconds:.1f} s: {said or 'nothing was ready'}")

@@ -31,7 +31,7 @@ from helix_tui.core.ddx.attempts.attempt import (
 )
 from helix_tui.core.ddx.attempts.book import NamelessEnd
 from helix_tui.core.ddx.attempts.evidence import interpret
-from helix_tui.core.ddx.names import Outcome
+from helix_tui.core.ddx.attempts.verdict import OUTCOME_ROWS
 from helix_tui.core.ground.text import clean_line, counted, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
 from helix_tui.core.statements.ending import SinceLanding, outcome_words, since_landing
@@ -39,8 +39,6 @@ from helix_tui.core.supervision.run_state.budget import with_given
 
 MAX_LINES = 60
 """How many attempts are printed without filters."""
-
-ROLES: dict[Outcome, str] = {"landed": "success", "kept_aside": "attention", "refused": "attention", "failed": "error"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -160,7 +158,7 @@ def listing(call: Call, attempts: list[Attempt], titles: dict[str, str], sums: S
     for attempt, line in zip(newest, lines, strict=True):
         title = clean_line(titles.get(attempt.bead_id, attempt.bead_id), 200)
         room = max(10, call.paint.width - len(line) - 2)
-        out.append(call.paint(line, ROLES.get(attempt.verdict.outcome, "muted")) + "  " + fit(title, room).rstrip())
+        out.append(call.paint(line, OUTCOME_ROWS[attempt.verdict.outcome].role) + "  " + fit(title, room).rstrip())
     if older > 0:
         out.append(call.paint(f"… {older:,} older: --since, --bead or --json show them", "muted"))
     return [*out, "", *_last_landing(call, last, titles), _sums(attempts, sums)]

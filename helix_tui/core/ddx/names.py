@@ -7,6 +7,7 @@ it is and never counts as success (docs/decisions/0002).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -75,6 +76,48 @@ BARE = ("agent", "execute-bead")
 
 WORKER_PREFIX: dict[Era, str] = {"april": "execute-loop-", "head": "work-"}
 """Prefixes of the row keys that a worker writes: retry-after, last-status, last-detail, heartbeat-at, …"""
+
+
+EventRole = Literal["end", "cost", "recovery", "disruption", "step", "aside"]
+"""What an event says of an attempt: its end, its cost, that a later call landed it, what cut it short, a step of it; or
+nothing of one.
+"""
+
+
+class EventKind(Struct, frozen=True):
+    """A kind of event of a bead."""
+
+    role: EventRole = "aside"
+    heading: str = ""
+    """The heading of its text among what was written about the bead; "" for ddx's bookkeeping."""
+
+
+EVENTS: Mapping[str, EventKind] = {
+    "execute-bead": EventKind("end"),
+    "cost": EventKind("cost"),
+    "dangling-success-recovery": EventKind("recovery"),
+    "dangling-success-preserved": EventKind("recovery"),
+    "disruption_detected": EventKind("disruption"),
+    "execution-routing-intent": EventKind("step"),
+    "review": EventKind("step", "Review on"),
+    "operator_attention": EventKind("step", "Needed a person on"),
+    "triage-decomposed": EventKind(heading="Split on"),
+    "checks-blocked": EventKind(heading="Check failed on"),
+    "pre_merge_check_failed": EventKind(heading="Check failed on"),
+    "candidate-checks-failed": EventKind(heading="Check failed on"),
+    "no_changes_blocked": EventKind(heading="Blocked on"),
+    "no_changes_needs_investigation": EventKind(heading="Unclear on"),
+    "no_changes_operator_required": EventKind(heading="Needed a person on"),
+    "reopen": EventKind(heading="Opened again on"),
+}
+"""The kinds of events that are read; the text of every other is shown as it is (docs/formats/ddx.md §3)."""
+
+_NO_KIND = EventKind()
+
+
+def event_kind(word: str) -> EventKind:
+    """The kind of an event; of an unknown one nothing is read."""
+    return EVENTS.get(word, _NO_KIND)
 
 
 About = Literal["work", "check", "bead", "machine", "conflict", "landing", "nothing"]

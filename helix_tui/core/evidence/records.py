@@ -19,7 +19,8 @@ from msgspec import Struct
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, format_whole
-from helix_tui.core.ddx.names import Outcome
+from helix_tui.core.ddx.attempts.verdict import OUTCOME_ROWS
+from helix_tui.core.ddx.names import event_kind
 from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_block, clean_line, counted, split_block
 from helix_tui.core.ground.time import format_day
@@ -155,7 +156,7 @@ def attempt_lines(attempt: Attempt) -> Iterator[str]:
     when = attempt.at
     at = f" on {format_day(when)}" if when and when > 0 else ""
     who = " by " + "/".join(filter(None, (attempt.harness, attempt.model))) if attempt.harness or attempt.model else ""
-    yield clean_line(f"It {_OUTCOME[attempt.verdict.outcome]}{at}{who}: {attempt.verdict.why}.", 600)
+    yield clean_line(f"It {OUTCOME_ROWS[attempt.verdict.outcome].verb}{at}{who}: {attempt.verdict.why}.", 600)
     for label, said in (
         ("ddx said", attempt.detail),
         ("Error", attempt.error),
@@ -170,19 +171,6 @@ def attempt_lines(attempt: Attempt) -> Iterator[str]:
         yield f"Cost: {format_whole(attempt.sums)}"
 
 
-_EVENTS = {
-    "review": "Review on",
-    "operator_attention": "Needed a person on",
-    "triage-decomposed": "Split on",
-    "checks-blocked": "Check failed on",
-    "pre_merge_check_failed": "Check failed on",
-    "candidate-checks-failed": "Check failed on",
-    "no_changes_blocked": "Blocked on",
-    "no_changes_needs_investigation": "Unclear on",
-    "no_changes_operator_required": "Needed a person on",
-    "reopen": "Opened again on",
-}
-"""Kinds of events with text about the work, and the headings of their sections; other kinds are ddx's bookkeeping."""
 MAX_EVENTS = 30
 MAX_EVENT = 4_000
 
@@ -190,12 +178,12 @@ MAX_EVENT = 4_000
 def _event_parts(events: Sequence[Any]) -> Iterator[str]:
     """A section for each event about the work, newest first, without duplicates."""
     seen: set[str] = set()
-    rows = [row for row in events if isinstance(row, Mapping) and str(row.get("kind")) in _EVENTS]
+    rows = [row for row in events if isinstance(row, Mapping) and event_kind(str(row.get("kind"))).heading]
     for row in sorted(rows, key=lambda row: str(row.get("created_at", "")), reverse=True)[:MAX_EVENTS]:
         said = _event_words(row)
         if said and said not in seen:
             seen.add(said)
-            yield f"## {_EVENTS[row['kind']]} {clean_line(row.get('created_at'), 40)[:10]}"
+            yield f"## {event_kind(row['kind']).heading} {clean_line(row.get('created_at'), 40)[:10]}"
             yield said
 
 
@@ -210,19 +198,6 @@ def _event_words(row: Mapping[str, Any]) -> str:
         text = "\n".join(one for one in said if isinstance(one, str) and one)
     parts = [clean_line(summary, 300) if isinstance(summary, str) else "", clean_block(text, MAX_EVENT).strip()]
     return "\n".join(part for part in parts if part)
-
-
-_OUTCOME: Mapping[Outcome, str] = {
-    "landed": "landed",
-    "kept_aside": "was kept aside",
-    "refused": "was refused by review",
-    "no_change": "changed nothing",
-    "satisfied": "found its work done already",
-    "failed": "failed",
-    "interrupted": "was interrupted",
-    "unknown": "ended: unknown",
-    "unfinished": "has not ended",
-}
 
 
 def files_by_bead(commits: Iterable[tuple[str, Sequence[str]]], beads: Mapping[str, Any]) -> dict[str, list[str]]:

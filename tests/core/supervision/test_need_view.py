@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
@@ -12,7 +11,7 @@ from helix_tui.core.beads.readiness import Queue, classify
 from helix_tui.core.editing.execute.gate import WriteGate, WritesForbidden
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import NS, parse_now
-from helix_tui.core.supervision.decide.need_kinds import GROUPS, KINDS, KindName
+from helix_tui.core.supervision.decide.need_kinds import GROUPS, KINDS
 from helix_tui.core.supervision.decide.need_view import (
     LANDING,
     NeedContext,
@@ -49,7 +48,6 @@ NEEDS = (
 
 def test_every_kind_has_a_heading_and_something_that_can_be_done() -> None:
     assert {kind.group for kind in KINDS.values()} == set(GROUPS)
-    assert set(get_args(KindName)) == set(KINDS)
     assert all(kind.actions for kind in KINDS.values()), "nothing answers that there is no quick action"
 
 

@@ -19,7 +19,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt, Piece, RowFacts
 from helix_tui.core.ddx.attempts.from_logs import LoopEntry
 from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.files import decode_object, instant, money, text, whole
-from helix_tui.core.ddx.names import ATTEMPT_ID, began_at
+from helix_tui.core.ddx.names import ATTEMPT_ID, began_at, event_kind
 from helix_tui.core.ground.files import Stamp, below, read_bytes, stamp_of
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS
@@ -58,29 +58,14 @@ _decode_row = msgspec.json.Decoder(_Row).decode
 _decode_story = msgspec.json.Decoder(_Story).decode
 _decode_event = msgspec.json.Decoder(_Event).decode
 
-RECOVERIES = frozenset({"dangling-success-recovery", "dangling-success-preserved"})
-"""Event kinds of a later DDx call that landed an unlanded success, or put it at a ref."""
-
 REJECTED = "preserved-result-rejected"
 """Event kinds for a kept commit that must not land: ``bead update --reject-preserved``, or it no longer merges."""
 
 ACCEPTED = ("triaged", "needs_human_resolved")
 """Event kinds for a parked bead that a person has given back: ``bead update --status open``, ``human resolve``."""
 
-DISRUPTED = "disruption_detected"
-"""What cut an attempt short, in a word or two (``context_canceled``); the event of its end follows."""
-
 _BOX = re.compile("[\u2500-\u257f]+")
 """Box-drawing characters."""
-
-_EVENT_KINDS = RECOVERIES | {
-    DISRUPTED,
-    "execute-bead",
-    "cost",
-    "review",
-    "execution-routing-intent",
-    "operator_attention",
-}
 
 
 class BeadEvents:
@@ -142,7 +127,7 @@ class BeadEvents:
         if bead is None:
             return []
         attached = self._read_attachment(bead) if bead_id in self._attached else []
-        inline = [_event_row(event) for event in _events_of(bead) if event.kind in _EVENT_KINDS]
+        inline = [_event_row(event) for event in _events_of(bead) if event_kind(event.kind).role != "aside"]
         return attached + inline
 
     def worktrees(self, bead_id: str) -> set[str]:
@@ -341,7 +326,7 @@ def told_below(bead: Bead, attempt: Attempt) -> str:
     own = [
         (abs((instant(each.created_at) or 0) - (attempt.recorded_at or attempt.counted_at)), number, each.body)
         for number, each in enumerate(_events_of(bead))
-        if each.kind == "execute-bead" and _detail(each.body) == attempt.detail
+        if event_kind(each.kind).role == "end" and _detail(each.body) == attempt.detail
     ]
     if not own:
         return ""
@@ -493,7 +478,7 @@ def _attached_event(line: bytes) -> EventRow | None:
         event = _decode_event(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return _event_row(event) if event.kind in _EVENT_KINDS else None
+    return _event_row(event) if event_kind(event.kind).role != "aside" else None
 
 
 def _event_row(event: _Event) -> EventRow:

@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,8 +36,6 @@ from helix_tui.core.ddx.attempts.attempt import (
 from helix_tui.core.ddx.attempts.book import AttemptBook, NamelessEnd, deciding
 from helix_tui.core.ddx.attempts.from_bundles import BundleFolders, FoundBundle
 from helix_tui.core.ddx.attempts.from_events import (
-    DISRUPTED,
-    RECOVERIES,
     BeadEvents,
     BegunAttempts,
     EventRow,
@@ -49,6 +48,7 @@ from helix_tui.core.ddx.attempts.from_events import (
 from helix_tui.core.ddx.attempts.from_events import loop_piece as _loop_piece
 from helix_tui.core.ddx.attempts.from_logs import LoopLogs, MetricsFile, RunStates, Spent, metric_piece
 from helix_tui.core.ddx.claims import Hold
+from helix_tui.core.ddx.names import event_kind
 from helix_tui.core.ground.files import Stamp, stamp_of
 from helix_tui.core.ground.git import ask_git
 from helix_tui.core.ground.project import Project
@@ -450,30 +450,36 @@ def _add_events(pieces: _Pieces, events: Iterable[EventRow], bead_id: str) -> tu
     nameless = []
     last_named = disrupted = ""
     for event in events:
-        if event.kind == DISRUPTED:
-            disrupted = event.summary.strip().replace("_", " ")
-        elif event.kind == "cost":
-            piece = cost_piece(event, bead_id)
-            if piece is not None:
-                pieces[piece.attempt_id]["cost"] = piece
-                last_named = piece.attempt_id
-        elif event.kind == "execute-bead":
-            named = attempt_named(event.body, bead_id, pieces)
-            attempt_id = named or last_named or _by_commits_or_time(pieces, event)
-            # the cost event came just before this end; the next end without a name is another attempt's
-            last_named = ""
-            if attempt_id:
-                pieces[attempt_id]["event"] = event_piece(event, attempt_id, bead_id)
-                pieces[attempt_id]["event"].stopped = disrupted
-            else:
-                nameless.append(NamelessEnd(bead_id, clean_line(event.summary.strip(), 80), event.at))
-            disrupted = ""
-        elif event.kind in RECOVERIES:
-            attempt_id = attempt_named(event.body, bead_id, pieces)
-            if attempt_id:
-                pieces[attempt_id]["recovery"] = recovery_piece(event, attempt_id, bead_id)
-        else:
-            last_named = attempt_named(event.body, known=pieces) or last_named
+        match event_kind(event.kind).role:
+            case "disruption":
+                # in a word or two (``context_canceled``); the event of its end follows
+                disrupted = event.summary.strip().replace("_", " ")
+            case "cost":
+                piece = cost_piece(event, bead_id)
+                if piece is not None:
+                    pieces[piece.attempt_id]["cost"] = piece
+                    last_named = piece.attempt_id
+            case "end":
+                named = attempt_named(event.body, bead_id, pieces)
+                attempt_id = named or last_named or _by_commits_or_time(pieces, event)
+                # the cost event came just before this end; the next end without a name is another attempt's
+                last_named = ""
+                if attempt_id:
+                    pieces[attempt_id]["event"] = event_piece(event, attempt_id, bead_id)
+                    pieces[attempt_id]["event"].stopped = disrupted
+                else:
+                    nameless.append(NamelessEnd(bead_id, clean_line(event.summary.strip(), 80), event.at))
+                disrupted = ""
+            case "recovery":
+                attempt_id = attempt_named(event.body, bead_id, pieces)
+                if attempt_id:
+                    pieces[attempt_id]["recovery"] = recovery_piece(event, attempt_id, bead_id)
+            case "step":
+                last_named = attempt_named(event.body, known=pieces) or last_named
+            case "aside":
+                pass
+            case never:
+                assert_never(never)
     return tuple(nameless)
 
 

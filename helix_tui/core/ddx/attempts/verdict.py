@@ -9,6 +9,7 @@ review …": refused means not landed, the candidate stays at its ref; docs/form
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Literal, get_args
 
 from msgspec import Struct
@@ -24,22 +25,42 @@ StatusClass = Literal["landed", "preserved", "failed", "no_changes", "other"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 """Every outcome, in display order; ``unfinished`` means none yet."""
 
-OUTCOME_WORDS: dict[Outcome, str] = {
-    **{outcome: outcome.replace("_", " ") for outcome in OUTCOMES},
-    "unfinished": "no result",
-}
-"""Every outcome as shown."""
-
 HEADINGS: tuple[StatusClass, ...] = get_args(StatusClass)
 
-_HEADINGS: dict[Outcome, StatusClass] = {
-    "landed": "landed",
-    "kept_aside": "preserved",
-    "refused": "preserved",
-    "no_change": "no_changes",
-    "satisfied": "no_changes",
-    "failed": "failed",
+
+class OutcomeRow(Struct, frozen=True):
+    """What there is to know of one outcome."""
+
+    glyph: str
+    ink: str
+    """A role and attributes."""
+    word: str
+    verb: str
+    """What the attempt did, after *it*."""
+    heading: StatusClass
+    """The heading under which it is counted; an interrupted attempt has not failed."""
+
+    @property
+    def role(self) -> str:
+        """The role of the ink, where there are no attributes."""
+        return self.ink.partition(" ")[0]
+
+
+OUTCOME_ROWS: Mapping[Outcome, OutcomeRow] = {
+    "landed": OutcomeRow("✓", "success", "landed", "landed", "landed"),
+    "kept_aside": OutcomeRow("◆", "attention", "kept aside", "was kept aside", "preserved"),
+    "refused": OutcomeRow("◆", "attention bold", "refused", "was refused by review", "preserved"),
+    "no_change": OutcomeRow("○", "muted", "no change", "changed nothing", "no_changes"),
+    # looks.md: `✓` is for what landed, `○` for an attempt that had nothing to do
+    "satisfied": OutcomeRow("○", "muted", "satisfied", "found its work done already", "no_changes"),
+    "failed": OutcomeRow("✗", "error", "failed", "failed", "failed"),
+    "interrupted": OutcomeRow("✗", "muted", "interrupted", "was interrupted", "other"),
+    "unknown": OutcomeRow("?", "attention bold", "unknown", "ended: unknown", "other"),
+    "unfinished": OutcomeRow("…", "waiting", "no result", "has not ended", "other"),
 }
+
+OUTCOME_WORDS: Mapping[Outcome, str] = {outcome: row.word for outcome, row in OUTCOME_ROWS.items()}
+"""Every outcome as shown."""
 
 
 class AttemptVerdict(Struct, frozen=True):
@@ -62,8 +83,8 @@ class AttemptVerdict(Struct, frozen=True):
 
     @property
     def heading(self) -> StatusClass:
-        """The heading under which it is counted; an interrupted attempt has not failed."""
-        return _HEADINGS.get(self.outcome, "other")
+        """The heading under which it is counted."""
+        return OUTCOME_ROWS[self.outcome].heading
 
 
 UNDECIDED = AttemptVerdict("unknown", "nothing", "")

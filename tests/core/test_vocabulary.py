@@ -1,0 +1,31 @@
+"""Every name of a vocabulary has its record: who adds a name is told where its record belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, get_args
+
+import pytest
+
+from helix_tui.core.beads.states import STATES, State
+from helix_tui.core.ddx.attempts.verdict import OUTCOME_ROWS
+from helix_tui.core.ddx.names import STATUSES, VERBS, DdxAction, Outcome
+from helix_tui.core.supervision.decide.need_kinds import GROUPS, KINDS, Group, KindName
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "records", "place"),
+    [
+        (State, STATES, "core/beads/states.py: STATES"),
+        (Outcome, OUTCOME_ROWS, "core/ddx/attempts/verdict.py: OUTCOME_ROWS"),
+        (DdxAction, VERBS, "core/ddx/names.py: VERBS"),
+        (KindName, KINDS, "core/supervision/decide/need_kinds.py: KINDS"),
+        (Group, GROUPS, "core/supervision/decide/need_kinds.py: GROUPS"),
+    ],
+)
+def test_each_name_has_its_record(vocabulary: Any, records: Collection[str], place: str) -> None:
+    assert set(get_args(vocabulary)) == set(records), f"{place} has no record for a name, or one too many"
+
+
+def test_a_status_that_means_an_outcome_means_one_with_a_record() -> None:
+    assert {status.outcome for status in STATUSES.values()} <= set(OUTCOME_ROWS), "core/ddx/names.py: STATUSES"
