@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 from collections.abc import Collection
+from types import ModuleType
 from typing import Any, get_args
 
 import pytest
@@ -10,7 +13,9 @@ import pytest
 from helix_tui.core.beads.states import STATES, State
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_ROWS
 from helix_tui.core.ddx.names import STATUSES, VERBS, DdxAction, Outcome
+from helix_tui.core.supervision.decide import needs
 from helix_tui.core.supervision.decide.need_kinds import GROUPS, KINDS, Group, KindName
+from helix_tui.core.supervision.signals import questions
 
 
 @pytest.mark.parametrize(
@@ -25,6 +30,17 @@ from helix_tui.core.supervision.decide.need_kinds import GROUPS, KINDS, Group, K
 )
 def test_each_name_has_its_record(vocabulary: Any, records: Collection[str], place: str) -> None:
     assert set(get_args(vocabulary)) == set(records), f"{place} has no record for a name, or one too many"
+
+
+def test_each_kind_of_need_is_found_somewhere() -> None:
+    made = {text for text in _texts(needs) if text in KINDS}
+    assert made | set(get_args(State)) | set(questions.KINDS) >= set(KINDS), "decide/needs.py: no finder"
+
+
+def _texts(module: ModuleType) -> set[str]:
+    """The texts that a module holds."""
+    tree = ast.parse(inspect.getsource(module))
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
 
 def test_a_status_that_means_an_outcome_means_one_with_a_record() -> None:
