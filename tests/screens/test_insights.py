@@ -81,7 +81,7 @@ async def test_the_tables_follow_the_keys(history: Console) -> None:
             await pilot.press("left_square_bracket")
             await settled(pilot)
             assert history.sees(seen)
-        for keys, seen in (("1:failing", "Lost"), ("2:insights: cheaper", "haiku for opus")):
+        for keys, seen in (("1:failing beads", "Lost"), ("2:insights: cheaper model", "haiku for opus")):
             # by name, from any screen
             await pilot.press(keys[0], "colon", *keys[2:], "enter")
             await settled(pilot)
@@ -114,7 +114,7 @@ async def test_which_model_lands_cheapest_is_two_keys_away(history: Console) -> 
         await pilot.resize_terminal(48, 30)
         await settled(pilot)
         assert history.sees("▴$/landed"), history.rows()
-        history.screen.show_table("failing")  # type: ignore[attr-defined]
+        history.screen.show_table("failing beads")  # type: ignore[attr-defined]
         await pilot.press("o")
         await settled(pilot)
         assert len(history.screen_stack) == 1

@@ -48,7 +48,7 @@ async def test_recurring_ones_come_first_then_what_is_known_to_help(app: Console
         assert app.sees("88%")
         assert app.sees("unproven")
         assert app.sees("recurring: Tests pass locally")
-        assert app.sees("2 lessons wait")
+        assert app.sees("2 lessons to review")
         assert app.sees("keywords only")
 
 

@@ -198,7 +198,7 @@ def learn(call: Call, outcome: RunOutcome) -> dict[str, object]:
         call.note(f"helix: nothing was learned from this run: {clean_line(error, 300)}")
         return {}
     if found and not call.options.quiet:
-        many = counted(waiting, "lesson waits", "lessons wait")
+        many = counted(waiting, "lesson to review", "lessons to review")
         lessons = f"{many}: helix-tui memory proposals" if waiting else ""
         call.note(f"helix: memory: {' · '.join(filter(None, (summed(found), lessons)))}")
     return {"attempts": len(found), "proposed": sum(each.proposal is not None for each in found), "waiting": waiting}

@@ -384,7 +384,7 @@ def _waiting(call: Call, document: dict[str, Any]) -> Iterator[str]:
         yield call.paint(f"      {clean_line(each['resolution'], 200)}", "muted")
         yield call.paint(f"      {clean_line(each['reason'], 200)}", "muted")
     if not document["proposals"]:
-        yield "no lesson waits"
+        yield "no lesson to review"
 
 
 def _undone(call: Call, document: dict[str, Any]) -> Iterator[str]:

@@ -314,7 +314,7 @@ def alerts(memory_view: MemoryViewState) -> Line:
         more = f" and {len(systemic) - 1} more" if len(systemic) > 1 else ""
         parts.append((f"◆ recurring: {first}{more}", "attention"))
     if memory_view.proposals:
-        parts.append((f"◆ {counted(len(memory_view.proposals), 'lesson waits', 'lessons wait')}", "attention"))
+        parts.append((f"◆ {counted(len(memory_view.proposals), 'lesson to review', 'lessons to review')}", "attention"))
     if not parts and memory_view.health is not None:
         issue = next(iter(memory_view.health.issues), "")
         parts.append((clean_line(issue, 200), "muted") if issue else ("nothing to review", "success"))

@@ -421,10 +421,10 @@ _CELLS: Mapping[str, tuple[str, _Rows, tuple[str, ...]]] = {
     "kinds": ("kind · model · harness", lambda report: report.tables["kinds"], ("kind", "model", "harness")),
     "epics": ("epic", lambda report: report.tables["epics"], ()),
     "areas": ("area · kind", lambda report: report.tables["areas"], ()),
-    "endings": ("how it ended", lambda report: report.tables["endings"], ()),
+    "outcomes": ("how it ended", lambda report: report.tables["endings"], ()),
     "days": ("day", lambda report: report.burn.days, ()),
     "prompts": ("length of prompt · effort", lambda report: report.tables["prompts"], ()),
-    "contexts": ("context · memories given", lambda report: report.tables["contexts"], ()),
+    "context": ("context · memories given", lambda report: report.tables["contexts"], ()),
 }
 """Table -> the heading of its names, its rows, and the order of their dimensions if it differs."""
 
@@ -441,15 +441,15 @@ def _cells_of(name: str, report: Report, order: str = "", *, turned: bool = Fals
 
 
 _OTHERS: Mapping[str, Callable[[Report], FiguredRows]] = {
-    "failing": _failing,
-    "cheaper": _compared,
+    "failing beads": _failing,
+    "cheaper model": _compared,
     "experiments": _experiments,
     "measures": _measures,
 }
 
 TABLES = (
-    *("models", "kinds", "failing", "days", "epics", "harnesses", "cheaper", "endings", "areas"),
-    *("experiments", "prompts", "contexts", "measures"),
+    *("models", "kinds", "failing beads", "days", "epics", "harnesses", "cheaper model", "outcomes", "areas"),
+    *("experiments", "prompts", "context", "measures"),
 )
 """The tables, in the order of their tabs: what is asked most is a few keys away."""
 

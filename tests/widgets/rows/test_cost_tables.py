@@ -57,7 +57,7 @@ def test_an_experiment_whose_cost_is_known_in_part_does_not_win() -> None:
 
 
 def test_what_a_cheaper_model_saves_is_a_bound_where_a_cost_is_one() -> None:
-    said = lines_of(table_of("cheaper", report_of(*PARTLY)))
+    said = lines_of(table_of("cheaper model", report_of(*PARTLY)))
     # the cheaper one landed one bead for at least $0.10: it saves at most $4.90
     assert "≤$4.90" in said[1]
     assert said[-1].strip().startswith("≥ at least, ≤ at most")
