@@ -436,7 +436,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self.memory_health = closed.health
         self._show_time()
         if closed.said:
-            self.say(f"memories: {closed.said}")
+            self.say(closed.said)
 
     def on_key(self, event: events.Key) -> None:
         """A key was pressed. Keys typed ahead for a prompt belong to it, not to bindings."""
