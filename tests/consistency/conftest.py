@@ -8,6 +8,7 @@ import lzma
 import os
 import shutil
 import socket
+import subprocess
 import tarfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -84,6 +85,7 @@ def every_row() -> list[Row]:
          "acceptance": f"`make check-{number}` passes"}
         for number in range(1, 16)
     ]  # fmt: skip
+    plain[13]["spec-id"] = "PRD"
     plain[0]["events"] = [
         event("execute-bead", "review_block",
               "pre-land review: BLOCK\nattempt_id=20260811T100000-00000001", "2026-08-11T10:10:00Z")
@@ -128,6 +130,10 @@ def everything(tmp_path: Path) -> Scene:
     bundle(root, "20260821T100000-00000007", "d-8", status="execution_failed", error="exit 1", cost_usd=1.5)
     lease(root, "d-7", tmp_path / "tmp")
     write_documents(root)
+    for words in (("init", "-q", "-b", "main"), ("add", "docs"), ("commit", "-qm", "documents")):
+        subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, timeout=60)
+    with (root / "docs" / "prd.md").open("a") as requirements:
+        requirements.write("Times are local.\n")
     (root / ".helix").mkdir()
     (root / ".helix" / "budget.json").write_text('{"schema": "budget/1", "day": {"usd": 50}}')
     asked = {"id": "q-1", "kind": "ambiguous", "text": "which?", "key": "k", "bead_id": "d-8"}
