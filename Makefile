@@ -43,8 +43,9 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/pytest -n auto -m "not long and not nightly"
 
+# it waits for processes and clocks half of its time: two workers a core
 test-long: $(STAMP)
-	$(BIN)/pytest -n auto -m "long and not nightly"
+	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(2 * (os.cpu_count() or 1))') -m "long and not nightly"
 
 $(SEMANTIC)/.installed: pyproject.toml
 	@echo "making $(SEMANTIC), once"
