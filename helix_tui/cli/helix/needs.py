@@ -13,7 +13,7 @@ import msgspec
 from helix_tui.cli.call import Call, CliError, check_heard, heard
 from helix_tui.cli.helix.shared import curator_of, explained
 from helix_tui.cli.queue_lines import title_of
-from helix_tui.core.beads.filter_language import Filter, seconds
+from helix_tui.core.beads.filter_language import Filter
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.editing.execute.curator import QueueState
@@ -31,6 +31,7 @@ from helix_tui.core.supervision.decide.need_view import (
     next_morning,
     put_off,
     senseless,
+    span_seconds,
     stake,
 )
 from helix_tui.core.supervision.decide.needs import Need, SplitNeeds, read_snoozes
@@ -165,7 +166,7 @@ def _until(call: Call) -> int | None:
     if span == "tomorrow":
         return next_morning(call.now)
     try:
-        return call.now + int(seconds(span) * NS)
+        return call.now + int(span_seconds(span) * NS)
     except ValueError:
         raise CliError(
             f"“{clean_line(span, 40)}” is not a duration", "Write --for 1h, 3d, tomorrow or change.", 2

@@ -54,6 +54,8 @@ class Field(Struct, Generic[Row, Around], frozen=True):
     """The values offered while one types, each with its meaning."""
     ordered: bool = False
     """Whether its values can be compared with ``<`` and ``>``."""
+    turned: bool = False
+    """Whether a minus before a value turns it round."""
 
 
 class Filter(Struct, Generic[Row, Around], frozen=True):
@@ -148,8 +150,9 @@ def complete(
     field = fields.get(name.lower())
     if field is None:
         return []
-    # a comma means or: complete the last value; a minus turns an order round
-    typed = typed.rpartition(",")[2].removeprefix("-")
+    # a comma means or: complete the last value
+    typed = typed.rpartition(",")[2]
+    typed = typed.removeprefix("-") if field.turned else typed
     values = [(value, help_) for value, help_ in field.values(around) if value.lower().startswith(typed.lower())]
     return [
         Completion(f'"{value}"' if " " in value else value, cursor - len(typed), help_)
@@ -228,10 +231,19 @@ def compared(
     return make
 
 
+def whole_number(value: str) -> float:
+    """A count or a priority (``P1``)."""
+    return _number(int, value.lower().removeprefix("p"), value)
+
+
 def number(value: str) -> float:
-    """A number, a priority (``P1``) or a sum (``$2``)."""
+    """A number or a sum (``$2``)."""
+    return _number(float, value.lstrip("$"), value)
+
+
+def _number(read: Callable[[str], float], text: str, value: str) -> float:
     try:
-        return float(value.lower().lstrip("p$"))
+        return read(text)
     except ValueError:
         raise ValueError(f"“{clean_line(value, 20)}” is not a number") from None
 

@@ -19,11 +19,11 @@ from helix_tui.core.beads.filter_language import (
     Test,
     alternatives,
     compared,
-    number,
     one_of,
     part_of,
     seconds,
     terms,
+    whole_number,
     yes_no,
 )
 from helix_tui.core.beads.readiness import Queue
@@ -160,7 +160,7 @@ FIELDS: dict[str, Field[Bead, Queue]] = {
         _words_of(STATES),
     ),
     "label": Field("a label; area:* for all of a kind", "label:area:*", _label, _seen(lambda bead: bead.labels)),
-    "p": Field("priority, 0 is highest: p<=1", "p<=1", compared(lambda b, q: b.priority, number), ordered=True),
+    "p": Field("priority, 0 is highest: p<=1", "p<=1", compared(lambda b, q: b.priority, whole_number), ordered=True),
     "type": Field(
         "issue type: task, bug, epic …",
         "-type:epic",
@@ -189,13 +189,13 @@ FIELDS: dict[str, Field[Bead, Queue]] = {
     "unblocks": Field(
         "how many beads closing it makes ready",
         "unblocks>=2",
-        compared(lambda bead, queue: queue.unblock_counts.get(bead.id, 0), number),
+        compared(lambda bead, queue: queue.unblock_counts.get(bead.id, 0), whole_number),
         ordered=True,
     ),
     "holds": Field(
         "how many beads wait on it, directly or through others",
         "holds>=2",
-        compared(lambda bead, queue: queue.graph.chains.holds_up.get(bead.id, 0), number),
+        compared(lambda bead, queue: queue.graph.chains.holds_up.get(bead.id, 0), whole_number),
         ordered=True,
     ),
     "path": Field(
@@ -224,6 +224,7 @@ FIELDS: dict[str, Field[Bead, Queue]] = {
         "order:unblocks,-age",
         _ordering,
         lambda queue: [(name, order.help) for name, order in ORDERS.items()],
+        turned=True,
     ),
 }
 """What can be asked of a bead, in display order."""

@@ -218,6 +218,8 @@ def test_completion_offers_fields_then_values() -> None:
     found = complete("status:closed,pro", 17, queue)
     assert [(c.text, c.replace_from) for c in found] == [("proposed", 14)]
     assert complete("nofield:x", 9, queue) == []
+    assert complete("label:-area", 11, queue) == []
+    assert parse_query("p:1.5").problem
 
 
 @given(st.text(max_size=40))

@@ -67,6 +67,7 @@ def test_groups_stand_by_urgency_and_the_heaviest_before_the_old() -> None:
         ("kind:stale", "dead_run"),
         ("-kind:stale kind:proposals,lessons", "proposed lesson"),
         ("waits>2d", "dead_run proposed"),
+        ("waits>172800", "dead_run proposed"),
         ("waits<=1h", "conflict"),
         ("cost>=1", "dead_run"),
         ("blocks:2", "conflict"),

@@ -142,7 +142,7 @@ def complete_need_filter(text: str, cursor: int, context: NeedContext) -> list[C
 def _fields(me: str) -> dict[str, Field[Need, NeedContext]]:
     return {
         "kind": Field("a kind or heading", "kind:proposals", _of_kind, _present_kinds),
-        "waits": Field("how long it has waited", "waits>=3d", compared(_waits, seconds), ordered=True),
+        "waits": Field("how long it has waited", "waits>=3d", compared(_waits, span_seconds), ordered=True),
         "cost": Field("dollars spent on its bead", "cost>=1", compared(_usd, number), ordered=True),
         "blocks": Field("beads that it holds up", "blocks>=2", compared(_waiting, number), ordered=True),
         "assigned": Field("who deals with it; me, or none", "assigned:me", partial(_assigned, me)),
@@ -161,6 +161,15 @@ def _present_kinds(at: NeedContext) -> list[tuple[str, str]]:
 
 def _waits(need: Need, at: NeedContext) -> float | None:
     return None if need.since is None else (at.now - need.since) / NS
+
+
+def span_seconds(value: str) -> float:
+    """The seconds of a span like ``90m`` or ``3d``; a bare number is seconds.
+
+    Raises:
+        ValueError: it is not a span.
+    """
+    return float(value) if value.replace(".", "", 1).isdecimal() else seconds(value)
 
 
 def _usd(need: Need, at: NeedContext) -> float | None:
