@@ -1,9 +1,8 @@
 """How well questions find their files: ``python -m bench.ask_quality``.
 
-Every ranker answers the same questions over the same files in the same run: ours, ours without the encoder,
-plain BM25 over whole files, and distinct keywords. ``--commits DIR`` adds the commits of a repository
-(message -> files, at the parent), ``--set FILE`` any JSONL of {root, query, relevant, secondary?,
-revision?}; ``--ablation`` drops each channel in turn.
+Every ranker answers the same questions over the same files in the same run: ours, plain BM25 over whole files, and
+distinct keywords. ``--commits DIR`` adds the commits of a repository (message -> files, at the parent), ``--set FILE``
+any JSONL of {root, query, relevant, secondary?, revision?}; ``--ablation`` drops each channel in turn.
 """
 
 from __future__ import annotations
@@ -12,34 +11,20 @@ import argparse
 import math
 import re
 import statistics
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from bench.ask_sets import Asked, commits_of, packages_of, rows_of
-from helix_tui.core.ask.index import ranking
+from helix_tui.core.ask.index import channels
 from helix_tui.core.ask.index.index import RepositoryIndex
-from helix_tui.core.ask.index.question import IndexQuery
 
 QUESTIONS = Path(__file__).resolve().parents[2] / "shared/data/ask/semble_subset.jsonl"
 BUDGETS = (2_000, 8_000)
 CHARS_A_TOKEN = 4
 _WORD = re.compile(r"\w+")
-_COLD = """
-import sys
-from pathlib import Path
-from helix_tui.core.ask.index.index import RepositoryIndex
-from helix_tui.core.ask.index.question import IndexQuery
-index = RepositoryIndex(Path(sys.argv[1]), Path(sys.argv[2]))
-index.refresh()
-index.rank_files(sys.argv[3])
-"""
+CHANNELS = ("passage", "whole", "names", "place", "symbol", "fuzzy", "mention", "commits", "title")
 
-_Weigh = Callable[[IndexQuery], Mapping[str, float]]
 Answer = tuple[list[str], list[tuple[str, int]]]
 """Files best first; and (file, characters) of what a reader is given, in that order."""
 
@@ -77,39 +62,37 @@ def _measure(name: str, asked: Sequence[Asked], cache: Path, ablation: bool) -> 
     systems: dict[str, Callable[[Asked], Answer]] = {
         "keywords": lambda one: places.plain(one).keywords(one.query),
         "BM25, whole files": lambda one: places.plain(one).bm25(one.query),
-        "without the encoder": lambda one: _ours(places.index(one, with_meaning=False), one.query),
-        "ours": lambda one: _ours(places.index(one, with_meaning=True), one.query),
+        "ours": lambda one: _ours(places.index(one), one.query),
     }
     for system, answer in systems.items():
         rows = [_figures(answer(one), one.gold) for one in asked]
         _print(system, rows)
-    for category in sorted({one.category for one in asked}):
-        chosen = [one for one in asked if one.category == category]
-        rows = [_figures(systems["ours"](one), one.gold) for one in chosen]
-        _print(f"  {category} ({len(chosen)})", rows)
-    if ablation:
-        _ablate(asked, systems["ours"])
-    _print_times(asked, places)
+    for channel in CHANNELS if ablation else ():
+        _ablate(channel, asked, systems["ours"])
 
 
 def _ours(index: RepositoryIndex, query: str) -> Answer:
-    files = [one.file for one in index.rank_files(query)]
-    return files, [(span.file, len(span.text)) for span in index.search(query, 40)]
+    found = index.search(query, spans=40)
+    return [one.file for one in found.files], [(span.file, len(span.text)) for span in found.spans]
 
 
-def _ablate(asked: Sequence[Asked], answer: Callable[[Asked], Answer]) -> None:
-    """Print what each channel is worth: ours without it."""
-    usual: _Weigh = ranking.weights_for
-    for turn, channel in enumerate(sorted(ranking.WEIGHTS), 1):
-        setattr(ranking, "weights_for", _without(channel, usual))  # noqa: B010
-        # a blank more each time, for the index keeps the last rankings by their question
-        rows = [_figures(answer(replace(one, query=one.query + " " * turn)), one.gold) for one in asked]
+def _ablate(channel: str, asked: Sequence[Asked], answer: Callable[[Asked], Answer]) -> None:
+    """Print what a channel is worth: ours without it."""
+    usual = channels.orders_of
+
+    def without(*given: object) -> Mapping[str, object]:
+        found = usual(*given)  # type: ignore[arg-type]
+        return {name: order for name, order in found.items() if channel not in name.split()}
+
+    setattr(channels, "orders_of", without)  # noqa: B010
+    try:
+        # a blank more, for the index keeps the last searches by their question
+        rows = [
+            _figures(answer(Asked(one.root, one.revision, "", one.query + " ", one.gold)), one.gold) for one in asked
+        ]
         _print(f"  without {channel}", rows)
-    setattr(ranking, "weights_for", usual)  # noqa: B010
-
-
-def _without(channel: str, usual: _Weigh) -> _Weigh:
-    return lambda question: {**usual(question), channel: 0.0}
+    finally:
+        setattr(channels, "orders_of", usual)  # noqa: B010
 
 
 def _figures(answer: Answer, gold: frozenset[str]) -> dict[str, float]:
@@ -151,51 +134,21 @@ def _print(system: str, rows: Sequence[Mapping[str, float]]) -> None:
     )
 
 
-def _print_times(asked: Sequence[Asked], places: _Places) -> None:
-    warm = []
-    for one in asked[:40]:
-        index = places.index(one, with_meaning=True)
-        begun = time.perf_counter()
-        index.rank_files(f"{one.query} ")
-        warm.append(time.perf_counter() - begun)
-    one = asked[0]
-    begun = time.perf_counter()
-    subprocess.run(
-        [sys.executable, "-c", _COLD, str(one.root), str(places.path(one)), one.query],
-        check=True,
-        timeout=120,
-    )
-    cold = time.perf_counter() - begun
-    print(
-        f"index {places.seconds:.1f} s for {places.files} files ({places.parsed} read now)"
-        f" · warm {statistics.median(warm) * 1000:.0f} ms · cold process {cold:.2f} s"
-    )
-
-
 class _Places:
     """The indexes and the plain texts of the trees asked of."""
 
     def __init__(self, cache: Path) -> None:
         self._cache = cache
-        self._indexes: dict[tuple[Path, str | None, bool], RepositoryIndex] = {}
+        self._indexes: dict[tuple[Path, str | None], RepositoryIndex] = {}
         self._plain: dict[tuple[Path, str | None], _Plain] = {}
-        self.seconds = 0.0
-        self.files = 0
-        self.parsed = 0
 
-    def path(self, one: Asked) -> Path:
-        """The path of the index of a tree."""
-        return self._cache / "indexes" / one.root.name / "index.db"
-
-    def index(self, one: Asked, *, with_meaning: bool) -> RepositoryIndex:
+    def index(self, one: Asked) -> RepositoryIndex:
         """The index of a tree, up to date."""
-        key = (one.root, one.revision, with_meaning)
+        key = (one.root, one.revision)
         if key not in self._indexes:
-            index = RepositoryIndex(one.root, self.path(one), one.revision, with_meaning=with_meaning)
-            done = index.refresh()
-            self.seconds += done.seconds
-            self.files += done.files
-            self.parsed += done.parsed
+            name = f"{one.root.name}-{(one.revision or 'tree').rstrip('^')[:12]}"
+            index = RepositoryIndex(one.root, self._cache / "indexes" / name / "index.db", one.revision)
+            index.refresh()
             self._indexes[key] = index
         return self._indexes[key]
 
@@ -203,7 +156,7 @@ class _Places:
         """The same files as plain words."""
         key = (one.root, one.revision)
         if key not in self._plain:
-            self._plain[key] = _Plain(self.index(one, with_meaning=False))
+            self._plain[key] = _Plain(self.index(one))
         return self._plain[key]
 
 

@@ -108,9 +108,9 @@ def share_bar(rate: float | None, low: float, high: float, *, cells: int = CELLS
 
 
 RESULTS = {
-    "answered": ("●", "success"),
-    "evidence found": ("◐", "waiting"),
-    "not found": ("✗", "attention"),
+    "answer": ("●", "success"),
+    "sources": ("●", "text"),
+    "nothing found": ("✗", "attention"),
     "which one?": ("?", "attention"),
 }
 """Glyph and role by the result of a question."""

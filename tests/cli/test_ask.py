@@ -53,10 +53,10 @@ def test_a_dry_run_writes_no_trace(repository: Path, capsys: pytest.CaptureFixtu
 def test_people_get_the_answer_with_sources(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ask", "-C", str(repository), "--no-model", *QUESTIONS[0].split()]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("answered · ")
+    assert out.startswith("sources · ")
     assert "returns panels to full output" in out
-    assert "[1] docs/solar-restoration.md:" in out
-    assert "def restore_panels(panels):" in out
+    assert "`docs/solar-restoration.md:1-3` `Solar restoration` [1]\n    # Solar restoration\n" in out
+    assert "\nSources\n" not in out, "each place stands above its quote"
     assert not any(word in out for word in ("slot", "span", "coverage_ok"))
     assert "\nTree walk\n" in out, "of a tree that the repository keeps itself"
     assert main(["ask", "-C", str(repository), "--no-model", "--steps", *QUESTIONS[0].split()]) == 0
@@ -72,7 +72,7 @@ def test_an_answer_in_the_place_of_a_denial_shows_the_tree_walk(
     assert main(["ask", "-C", str(repository), "--model-command", denies, *QUESTIONS[0].split()]) == 0
     out = capsys.readouterr().out
     assert "not used: it denies evidence that exists" in out
-    assert out.index("\nSources\n") < out.index("\nTree walk\n") < out.index("model ")
+    assert out.index("`docs/solar-restoration.md:1-3`") < out.index("\nTree walk\n") < out.index("model ")
     assert "  docs/solar-restoration.md:1-4\n" in out.partition("\nTree walk\n")[2]
 
 
@@ -103,7 +103,7 @@ def test_a_question_without_an_answer_says_what_was_searched(
     asked = "What does the frobnicator do?"
     assert main(["ask", "-C", str(repository), "--no-model", asked]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("not found · ")
+    assert out.startswith("nothing found · ")
     decide = out.partition("What would decide\n")[2]
     assert "- it would need a span that speaks of “frobnicator”" in decide
     assert f"- searched: “{asked}”" in decide
@@ -113,7 +113,7 @@ def test_a_repository_of_nothing_is_answered_with_why(tmp_path: Path, capsys: py
     (tmp_path / "a.dat").write_bytes(b"\0\0")
     main(["ask", "-C", str(tmp_path), "--no-model", "how is a lease renewed"])
     out = capsys.readouterr().out
-    assert out.startswith("not found · ")
+    assert out.startswith("nothing found · ")
     assert "Nothing is indexed: no searchable text in 1 file (1 binary)." in out
     assert "- it would need text files in this folder, or another folder: `helix-tui ask -C DIR …`\n" in out
     assert "names a file" not in out

@@ -87,7 +87,7 @@ def test_an_error_on_purpose_says_what_to_do_and_exits_as_it_says(
     assert '"code":69' in out
 
 
-_INTERNAL = {"Stopped", "Retry", "StaleView", "WaitCancelled", "Leaving", "RefusedFileError"}
+_INTERNAL = {"Stopped", "Retry", "WaitCancelled", "Leaving", "RefusedFileError"}
 """Raised to go somewhere else in the program, for the barrier to log, or as one more way in which a file or program is
 not there; never to tell anybody.
 """

@@ -203,7 +203,7 @@ def test_an_index_of_ask_that_was_brought_is_replaced(project: ProjectFactory, t
     path = project([BEAD], git=True) / ".helix" / "ask" / "index.db"
     AskDatabase(path).close()
     with closing(sqlite3.connect(path)) as theirs:
-        theirs.execute("INSERT INTO past VALUES('a', 'theirs', x'', x'')")
+        theirs.execute("INSERT INTO past VALUES(1, 'a', 'theirs', '', '[]')")
         theirs.commit()
     person.revoke(os.path.realpath(path.parents[2]))
     with closing(AskDatabase(path)) as index:

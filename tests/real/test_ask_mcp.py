@@ -46,5 +46,5 @@ def test_it_is_connected_by_one_line_and_every_tool_answers(claude: Path, tmp_pa
         allowed = " ".join(f"mcp__helix__{name}" for name in TOOLS)
         assert run("-p", "What touches the parser?", "--allowedTools", allowed).strip() == "Done."
         results = str(model.asked[-1]["messages"])
-    for part in ("ferry/timetable.py", "1 bead on “parser”", "## Acceptance", "hash"):
+    for part in ("ferry/timetable.py", "splits a stop name at its comma", "## Acceptance", "hash"):
         assert part in results, part

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 from textual.pilot import Pilot
 
-from helix_tui.core.ask.index.index import IndexKeeper
+from helix_tui.core.ask.index.keeper import IndexKeeper
 from helix_tui.widgets.chrome import header as pulse
 from tests.core.ask.sessions.solar import AMBIGUOUS, QUESTIONS, write
 from tests.screens.conftest import Console, MakeConsole
@@ -30,6 +30,8 @@ def _still(monkeypatch: pytest.MonkeyPatch) -> None:
     """No motion, no time spent."""
     monkeypatch.setattr(pulse, "FRAME_SECONDS", 3_600.0)
     monkeypatch.setattr(IndexKeeper, "_follow", lambda self, index: None)
+    # beside other work of the machine too, the whole repository is asked
+    monkeypatch.setattr("helix_tui.core.ask.index.keeper.PATIENCE_S", 60.0)
     still = SimpleNamespace(perf_counter=lambda: 0.0, thread_time=lambda: 0.0)
     monkeypatch.setattr("helix_tui.core.ask.sessions.session.time", still)
 

@@ -11,6 +11,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +22,22 @@ from helix_tui.core.ask.corpus.listing import NothingToAsk, Source
 from helix_tui.core.ask.index.contents import may_hold_tree
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index
 from helix_tui.core.ask.index.trees import MAX_TREE_BYTES, TreeProblem, check_tree
-from helix_tui.core.ask.records import Progress, field_lines
+from helix_tui.core.ask.records import Progress, Result, field_lines
 from helix_tui.core.ask.retrieval.trees import DEPTHS, BudgetError, with_budgets
 from helix_tui.core.ask.sessions.document import document_of, write_trace
 from helix_tui.core.ask.sessions.envelope import (
     Block,
-    Result,
     answer_blocks,
     not_found_of,
+    reservations_of,
     result_of,
     seconds_of,
     sources_of,
     walk_belongs_to_answer,
     what_would_decide,
 )
-from helix_tui.core.ask.sessions.history import AskHistory, IndexLibrary
-from helix_tui.core.ask.sessions.session import AskModel, ask
+from helix_tui.core.ask.sessions.history import AskHistory
+from helix_tui.core.ask.sessions.session import AskModel, News, ask
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.claims import Hold
@@ -51,7 +52,7 @@ from helix_tui.core.evidence.session import (
     find_model,
     policy_here,
 )
-from helix_tui.core.evidence.sources import ProjectRecords, WorkReader
+from helix_tui.core.evidence.sources import RecordRows, WorkReader
 from helix_tui.core.ground.files import below, read_bytes
 from helix_tui.core.ground.git import GitFailed
 from helix_tui.core.ground.project import Project
@@ -156,22 +157,22 @@ def run(call: Call) -> int:
     project = locate(call)
     model = None if options.no_model else _model(call, project)
     index, made_ms = _index(call, project)
-    records = ProjectRecords(project, _work(call, project), in_memory=call.read_only)
-    # the records are the present ones, whatever commit is asked about
-    library = IndexLibrary(index, None if options.revision else records)
     try:
+        # the records are the present ones, not those of a commit
+        if not options.revision:
+            RecordRows(_work(call, project)).refresh(index)
         found = ask(
-            library,
+            index,
             text,
             policy=policy,
             depth=options.depth,
             sense=options.sense,
             model=model,
             earlier=_earlier(project) if options.follow_up else None,
+            tell=partial(_note_step, call) if options.steps else lambda _: None,
         )
     finally:
         index.close()
-        records.close()
     hint_once(call)
     document = document_of(found, {"index": made_ms})
     if not call.read_only:
@@ -190,6 +191,12 @@ def run(call: Call) -> int:
         for line in listing(call, document):
             call.print(line)
     return 0
+
+
+def _note_step(call: Call, news: News) -> None:
+    """Say a step as it happens; the answer on standard output stays apart."""
+    name = news.stage if news.step is None else news.step.action.replace("_", " ")
+    call.note(f"{name}: {clean_line(news.text, 300)}")
 
 
 def _earlier(project: Project) -> dict[str, Any]:
@@ -268,13 +275,14 @@ def _model(call: Call, project: Project) -> AskModel | None:
 
 # --- for people -------------------------------------------------------------------------------------------
 
-ROLES: dict[Result, str] = {"answered": "success", "evidence found": "waiting"}
+ROLES: dict[Result, str] = {"answer": "success", "sources": "success"}
 
 
 def listing(call: Call, document: Mapping[str, Any]) -> list[str]:
     """The run as text: the answer, its sources with their lines, what was not found."""
     paint, result = call.paint, result_of(document)
-    lines = [f"{paint(result, ROLES.get(result, 'attention'))} · {seconds_of(document):.2f} s", ""]
+    lines = [f"{paint(result, ROLES.get(result, 'attention'))} · {seconds_of(document):.2f} s"]
+    lines += [*(paint(said, "waiting") for said in reservations_of(document)), ""]
     for block in answer_blocks(document):
         lines += _block_lines(call, block)
     sources = list(sources_of(document))

@@ -1,13 +1,13 @@
 """Helix Ask: a question to the repository, answered from evidence.
 
-Retrieval is behind one object, the `Index` of one tree::
+Retrieval is behind one object, the index of one tree::
 
     index = open_index(project)               # the work tree; open_index(project, "v1.2") a revision
-    index.refresh(progress, stop=…)           # lists, reads what is new; asks see files as they arrive
-    index.rank_files(question)                # RankedFile, the whole ranking, best first
-    index.search(question, k, per_file=3)     # Span, with every channel's part of its score
-    index.definitions(name), .definitions_in(file), .uses(name), .imports(file)
-    index.headings(file=None), .tree(), .trees(), .commits(question)
+    index.refresh(progress, stop=…)           # lists, reads what is new; questions see files as they arrive
+    index.search(question, spans=60)          # files best first with each channel's part, and spans
+    index.definitions(name), .definitions_in(file), .uses(name)
+    index.headings(terms), .headings_in(file), .trees(), .commits(text, most)
+    index.take_records(…), .search_records(question, most)
     index.lines(file, start, end), .documents(), .skipped()
 
 A question is a text or the `Question` that `read_question` makes of it. Every list comes in an order that depends on

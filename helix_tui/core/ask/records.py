@@ -1,7 +1,5 @@
-"""The results of retrieval: documents, spans, definitions, ranked files, passages of records; and its interface to an
-index.
-
-All except the index are frozen plain values, independent of process and thread.
+"""The values of retrieval: documents, spans, definitions, ranked files, trees, places of records. All are frozen and
+plain, independent of process and thread.
 """
 
 from __future__ import annotations
@@ -9,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -22,6 +20,9 @@ Kind = Literal["function", "class", "module", "section", "lines"]
 """The kind of a span: a definition's body, code between definitions, a document's section, plain lines."""
 
 UseKind = Literal["import", "call", "mention"]
+
+Result = Literal["sources", "nothing found", "which one?", "answer"]
+"""What a reader is told: passages with their places, that there are none, a choice of two, or a model's answer."""
 
 SpanKey = tuple[str, int, int]
 """(file, start, end): two spans with the same key are the same span."""
@@ -120,23 +121,6 @@ class Document(Struct, frozen=True):
     """Git's id of the content."""
 
 
-class SkippedFile(Struct, frozen=True):
-    """A tracked file that is not searched, and why."""
-
-    file: str
-    reason: str
-
-
-class PastCommit(Struct, frozen=True):
-    """A commit whose message is like the question."""
-
-    sha: str
-    subject: str
-    files: tuple[str, ...]
-    """Paths that it changed and that still exist."""
-    score: float
-
-
 class NodeEvidence(Struct, frozen=True):
     """The evidence of a tree node: the ``evidence`` record of the DAG node schema (docs/formats/ask.md §3.1)."""
 
@@ -232,9 +216,9 @@ def _said(value: object) -> str:
 
 MAX_COMMIT_FILES = 20
 
-PlaceKind = Literal["bead", "attempt", "memory", "run", "commit"]
+PlaceKind = Literal["bead", "attempt", "memory", "run", "commit", "queue"]
 
-_FILE = re.compile(r"(bead|memory|run|commit):(\S.*)")
+_FILE = re.compile(r"(bead|memory|run|commit|queue):(\S.*)")
 _LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
 _ATTEMPT = re.compile(r"^(?:Attempt|Review of) (\S+)$")
 
@@ -296,140 +280,3 @@ def commit_span(sha: str, subject: str, body: str, files: Sequence[str], score: 
     return Span(
         f"commit:{sha[:12]}", 1, lines, "section", subject, text, text_hash(text), score, {"commits": score}, "record"
     )
-
-
-class SearchResult(Protocol):
-    """The results of one search, best first, in an order that depends only on the content."""
-
-    @property
-    def files(self) -> Sequence[RankedFile]: ...
-
-    @property
-    def spans(self) -> Sequence[Span]: ...
-
-
-class DayOfWork(Struct, frozen=True):
-    """The records of one local day."""
-
-    day: str
-    """``2026-10-30``; as it was asked for where nothing has it."""
-    ends: Mapping[str, int] = {}
-    """Outcome to the number of attempts of that day, the most frequent first."""
-    attempts: Sequence[Span] = ()
-    """The passages that tell of them, in the order in which they began."""
-    runs: Sequence[Span] = ()
-    """The logs of the runs that began then, each whole."""
-    cost: str = ""
-    """What its attempts cost together, in people's words."""
-
-
-class Records(Protocol):
-    """Beads, attempts, reviews, memories and runs of one project, searchable; passages of role ``record``."""
-
-    def refresh(self, commits: Sequence[PastCommit]) -> None:
-        """Bring the index up to date; ``commits`` say which files belong to which bead."""
-        ...
-
-    def search(self, text: str, *, spans: int = 24, kinds: Sequence[str] = ()) -> Sequence[Span]:
-        """The passages that speak most of a text, best first; of some kinds only, where any is named."""
-        ...
-
-    def named(self, word: str) -> Sequence[Span]:
-        """All passages of the record that an id names; empty where none has it."""
-        ...
-
-    def lines(self, file: str, start: int = 1, end: int | None = None) -> Sequence[str]:
-        """Lines of the record that a passage names as its file, both ends included; empty where there is none."""
-        ...
-
-    def in_state(self, kind: str, state: str) -> tuple[int, Sequence[Span]]:
-        """How many beads or attempts are in a state, and the first passages of the first of them, in order."""
-        ...
-
-    def ended(self, ends: Sequence[str]) -> Sequence[Span]:
-        """The passages of all attempts with one of some ends, newest first; attempts told together stand in one."""
-        ...
-
-    def of_day(self, day: str) -> DayOfWork:
-        """What is recorded of a day: ``2026-10-30``, ``10-30`` in the newest year that has
-        it, ``today``, ``yesterday``, or ``last`` for that of the last run."""
-        ...
-
-    def title(self, file: str) -> str:
-        """The title of the record that a passage comes from."""
-        ...
-
-    def state(self, bead_id: str) -> str:
-        """The status of a bead; empty where there is none."""
-        ...
-
-
-class Library(Protocol):
-    """One repository at one revision, searchable."""
-
-    @property
-    def empty(self) -> str:
-        """Why the repository cannot be searched, in a sentence; else ""."""
-        ...
-
-    @property
-    def revision(self) -> str:
-        """The commit that is asked about; empty for the work tree."""
-        ...
-
-    def search(self, text: str, *, spans: int = 60, docs_only: bool = False, per_file: int = 0) -> SearchResult:
-        """Files and spans for a text, through every channel; ``per_file`` spans of a file at most, 0 for as usual."""
-        ...
-
-    def definitions(self, name: str, *, any_case: bool = False) -> Sequence[Definition]:
-        """Where an identifier is defined; a dotted one by its last part within its first."""
-        ...
-
-    def definitions_in(self, file: str) -> Sequence[Definition]:
-        """The definitions of a file in order of line."""
-        ...
-
-    def lines(self, file: str, start: int = 1, end: int | None = None) -> Sequence[str]:
-        """Lines of a file; empty where it is not searched."""
-        ...
-
-    def uses(self, name: str, *, most: int = 50, role: Role | None = None) -> Sequence[Use]:
-        """Lines that mention an identifier without defining it; with a role, in its files only."""
-        ...
-
-    def headings(self, terms: Sequence[str]) -> Sequence[Heading]:
-        """Headings of documents with any of some stems."""
-        ...
-
-    def trees(self) -> Sequence[Tree]:
-        """The trees that the repository keeps."""
-        ...
-
-    def opening(self) -> Span | None:
-        """The beginning of what introduces the repository; None where nothing does."""
-        ...
-
-    def span_at(self, file: str, start: int, end: int) -> Span | None:
-        """Some lines of a file as a span; None where the file has no such lines."""
-        ...
-
-    def share(self, term: str) -> float:
-        """The share of all files that have a stem."""
-        ...
-
-    @property
-    def records(self) -> Records | None:
-        """What is known of the work on the repository; None where nothing is."""
-        ...
-
-    def origins(self, file: str, first: int, last: int) -> Sequence[str]:
-        """The commit that each of some lines comes from; empty where none is known."""
-        ...
-
-    def commits_of(self, shas: Sequence[str]) -> Sequence[Span]:
-        """Some commits, each whole, in the order asked; those that are not known are left out."""
-        ...
-
-    def commits(self, text: str, most: int) -> Sequence[Span]:
-        """The commits whose messages are most like a text, each whole, best first."""
-        ...

@@ -37,13 +37,18 @@ def _table() -> tuple[NDArray[np.bytes_], NDArray[np.int8]]:
 
 def vectors(texts: Sequence[Sequence[str]]) -> Array:
     """A unit vector for each text, given as its stems, shape (n, 128); zeros where no word is known."""
+    return unit(sums(texts))
+
+
+def sums(texts: Sequence[Sequence[str]]) -> Array:
+    """The sum of each text's word vectors, shape (n, 128): whole numbers, so that sums of sums are exact."""
     stems, rows = _table()
     words = [word for text in texts for word in text]
     places, known = _find(stems, words)
     text_of = np.repeat(np.arange(len(texts)), [len(text) for text in texts])[known]
-    sums = np.zeros((len(texts), DIMENSIONS), np.float32)
-    np.add.at(sums, text_of, rows[places[known]].astype(np.float32))
-    return _unit(sums)
+    found = np.zeros((len(texts), DIMENSIONS), np.float32)
+    np.add.at(found, text_of, rows[places[known]].astype(np.float32))
+    return found
 
 
 @lru_cache(maxsize=4_096)
@@ -62,7 +67,7 @@ def near(stem: str) -> Mapping[str, float]:
 
 @cache
 def _all_units() -> Array:
-    return _unit(_table()[1].astype(np.float32))
+    return unit(_table()[1].astype(np.float32))
 
 
 def _find(stems: NDArray[np.bytes_], words: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
@@ -73,6 +78,7 @@ def _find(stems: NDArray[np.bytes_], words: Sequence[str]) -> tuple[NDArray[np.i
     return places, stems[places] == sought
 
 
-def _unit(rows: Array) -> Array:
-    unit: Array = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
-    return unit
+def unit(rows: Array) -> Array:
+    """Each row at length 1, or zeros."""
+    found: Array = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    return found

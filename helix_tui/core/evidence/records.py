@@ -1,6 +1,6 @@
 """Render records as documents: a bead with its attempts and reviews, a memory, the log of a run.
 
-Each record is one Markdown text with its own path (``bead/ddx-1234.md``): Ask cuts, ranks and quotes it like any
+Each record is one Markdown text with its own path (``bead:ddx-1234``): Ask cuts, ranks and quotes it like any
 document, and a section's heading names the attempt or review of a quoted line. A text contains what people wrote and
 the outcome of the work, no short-lived state: so its digest, and thus its index entry, stays the same while a worker
 merely renews its claim.
@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
+from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.states import STATES
 from helix_tui.core.ddx.attempts.attempt import Attempt, format_whole
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_ROWS
 from helix_tui.core.ddx.names import event_kind
@@ -28,15 +30,16 @@ from helix_tui.core.ground.time import format_day
 if TYPE_CHECKING:  # the room of memories brings its database, which few questions need
     from helix_tui.core.memory.records import Memory
 
-RecordKind = Literal["bead", "memory", "run"]
+RecordKind = Literal["bead", "memory", "run", "queue"]
 
+MAX_TITLE = 160
 MAX_PART = 40_000
 """Maximum characters read of one part of a record."""
 MAX_ATTEMPTS = 60
 """Maximum attempts of one bead in its record, newest first; repeats of the same failure count as one."""
 MAX_RUN_LINES = 2_000
 
-_PARTS = ("description", "acceptance", "design", "notes")
+_PARTS = ("acceptance", "design", "notes")
 _HELD = ("needs-human-reason", "lifecycle-external-blocker-reason", "execution-skip-reason", "blocked-reason")
 
 
@@ -58,7 +61,7 @@ class Record(Struct, frozen=True):
     @property
     def path(self) -> str:
         """The path under which Ask knows it."""
-        return f"{self.kind}/{self.id}.md"
+        return f"{self.kind}:{self.id}"
 
 
 def digest_of(text: str) -> str:
@@ -111,6 +114,11 @@ def bead_text(
     if bead.labels:
         about.append("labels " + ", ".join(bead.labels))
     parts = [f"# {clean_line(bead.title, 300)}", clean_line(" · ".join(about), 600)]
+    for text in _part("Description", document.get("description"))[1:]:
+        # its first words stand below the title, to be quoted with it; headings of its own below ours
+        own = re.search(r"^#", text, re.MULTILINE)
+        first, rest = (text, "") if own is None else (text[: own.start()].strip(), text[own.start() :])
+        parts += [*([first] if first else []), *(["## Description", rest] if rest else [])]
     for name in _PARTS:
         parts += _part(name.capitalize(), document.get(name))
     for name in _HELD:
@@ -225,10 +233,13 @@ def memory_records(memories: Iterable[Memory]) -> Iterator[Record]:
 
 def memory_text(memory: Memory) -> str:
     """A memory as a document."""
-    about = f"memory {memory.name} · {memory.type}" + (f" · from {memory.source}" if memory.source else "")
+    source = f" · from {memory.source}" if memory.source else ""
+    about = clean_line(f"memory {memory.name} · {memory.type}{source}", 600)
     trigger = clean_block(memory.trigger, MAX_PART).strip()
-    parts = [f"# {clean_line(trigger, 160) or memory.name}", clean_line(about, 600), "## When it applies", trigger]
-    return "\n\n".join([*parts, *_part("What to do", memory.resolution)]) + "\n"
+    what = clean_block(memory.resolution, MAX_PART).strip()
+    # the title holds a short trigger whole
+    told = [trigger] if len(trigger) > MAX_TITLE else []
+    return "\n\n".join([f"# {clean_line(trigger, MAX_TITLE) or memory.name}", about, *told, what]) + "\n"
 
 
 def run_record(name: str, lines: Sequence[str]) -> Record:
@@ -240,3 +251,27 @@ def run_record(name: str, lines: Sequence[str]) -> Record:
 def run_text(name: str, lines: Sequence[str]) -> str:
     """A run's log as a document."""
     return f"# Run {clean_line(name, 100)}\n\n" + "\n".join(clean_line(line, 600) for line in lines) + "\n"
+
+
+# --- today ------------------------------------------------------------------------------------------------
+
+MAX_LISTED = 24
+"""Beads of one state that are listed."""
+
+
+def today_of(queue: Queue) -> tuple[str, ...]:
+    """What there is to say of a queue now, a section each: its beads by state, in pick order where they are ready."""
+    sections = []
+    for state, ids in queue.by_state().items():
+        if state in ("closed", "cancelled") or not ids:
+            continue
+        listed = [f"- {bead_id}: {clean_line(queue.beads[bead_id].title, 100)}" for bead_id in ids[:MAX_LISTED]]
+        more = [f"- {len(ids) - MAX_LISTED:,} more"] if len(ids) > MAX_LISTED else []
+        sections.append("\n".join((f"## {STATES[state].sign.word}: {counted(len(ids), 'bead')}", "", *listed, *more)))
+    return tuple(sections)
+
+
+def today_record(sections: Sequence[str]) -> Record:
+    """The record of the queue as it is now."""
+    said = tuple(sections)
+    return Record("queue", "today", "the queue today", lambda: "\n\n".join(("# The queue today", *said)), (said,))

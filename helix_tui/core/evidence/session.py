@@ -17,15 +17,17 @@ from msgspec.structs import asdict
 
 from helix_tui.core.ask.answer.compaction import ItemChange, compare
 from helix_tui.core.ask.answer.model import PROMPT_FILE, ModelCommand, ModelReply, ask_model
-from helix_tui.core.ask.index.index import IndexKeeper, State
+from helix_tui.core.ask.index.index import RepositoryIndex
+from helix_tui.core.ask.index.keeper import IndexKeeper, State
+from helix_tui.core.ask.question import read_question
 from helix_tui.core.ask.records import Span, item_id, read_item_id, record_place, text_hash
 from helix_tui.core.ask.retrieval.trees import Depth, Policy, with_budgets
 from helix_tui.core.ask.sessions.document import document_of, write_trace
-from helix_tui.core.ask.sessions.history import AskHistory, IndexLibrary
+from helix_tui.core.ask.sessions.history import AskHistory
 from helix_tui.core.ask.sessions.session import AskModel, News, ask, put_to_model
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.probe import dialect_of
-from helix_tui.core.evidence.sources import ProjectRecords, WorkReader, WorkRecords
+from helix_tui.core.evidence.sources import RecordRows, WorkReader, WorkRecords
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import path_part, text_of
 from helix_tui.core.ground.project import Project, find_ddx
@@ -129,7 +131,7 @@ class AskSession:
         Args:
             project: the repository.
             ddx: the ddx that the call names.
-            keep: whether runs, and the index of records, are written down.
+            keep: whether runs are written down.
             hear: called from a thread with every new state of the index.
             present: the records of the work; None reads the project's files.
             who: who is to answer, if a model is asked.
@@ -143,7 +145,7 @@ class AskSession:
         """Runs that are not saved, kept so that a question can follow them."""
         self._asked = 0
         self._keeper = IndexKeeper(project, hear)
-        self._records = ProjectRecords(project, present or WorkReader(project), in_memory=not keep)
+        self._records = RecordRows(present or WorkReader(project))
 
     def start(self) -> None:
         """Begin to read the repository."""
@@ -152,18 +154,19 @@ class AskSession:
     def stop(self) -> None:
         """Stop following it."""
         self._keeper.stop()
-        self._records.close()
 
     @property
     def state(self) -> State:
         """The state of the index."""
         return self._keeper.state
 
-    def _library(self) -> IndexLibrary:
+    def _library(self, *, with_records: bool = True) -> RepositoryIndex:
         index = self._keeper.index()
         if index is None:
             raise NotAskable(self._keeper.state.problem or "the repository cannot be read")
-        return IndexLibrary(index, self._records)
+        if with_records:
+            self._records.refresh(index)
+        return index
 
     # --- asking -------------------------------------------------------------------------------------------
 
@@ -226,8 +229,7 @@ class AskSession:
         Raises:
             NotAskable: there is no repository to ask.
         """
-        library = self._library()
-        found = library.search(text, spans=most * 2)
+        found = self._library(with_records=False).search(text, spans=most * 2)
         best: dict[str, Span] = {}
         for span in found.spans:
             best.setdefault(span.file, span)
@@ -248,8 +250,7 @@ class AskSession:
         """
         library = self._library()
         found = library.search(query, spans=most)
-        records = library.records
-        work = records.search(query, spans=max(1, most // 2)) if records is not None else ()
+        work = library.search_records(read_question(query), max(1, most // 2))
         return {
             "items": [item_of(span) for span in found.spans[:most]],
             "records": [item_of(span) for span in work],
@@ -269,14 +270,11 @@ class AskSession:
         file, start, end = read_item_id(ident)
         library = self._library()
         place = record_place(file)
-        if place is None:
-            lines = library.lines(file, start, end)
-        elif place.kind == "commit":
-            whole = [line for span in library.commit(place.id) for line in span.text.split("\n")]
+        if place is not None and place.kind == "commit":
+            whole = [line for span in library.commit_at(place.id) for line in span.text.split("\n")]
             lines = whole[start - 1 : end]
         else:
-            records = library.records
-            lines = list(records.lines(file, start, end)) if records is not None else []
+            lines = library.lines(library.record(place.id) or file if place is not None else file, start, end)
         if not lines:
             raise NotAskable(f"nothing here is called {ident[:200]}: ids come from search and ask, paths from git")
         text = "\n".join(lines)

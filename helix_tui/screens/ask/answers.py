@@ -15,7 +15,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.timer import Timer
 
-from helix_tui.core.ask.index.index import State
+from helix_tui.core.ask.index.keeper import State
 from helix_tui.core.ask.sessions.session import News
 from helix_tui.core.beads.filter_language import Completion
 from helix_tui.core.evidence.session import AskSession, Document, FoundFile, differences
@@ -28,6 +28,7 @@ from helix_tui.screens.base import Console
 from helix_tui.screens.external_editor import open_at
 from helix_tui.widgets.chrome.header import PaneTabs
 from helix_tui.widgets.text.answer import (
+    StepDone,
     answer_paras,
     compare_paras,
     doing_paras,
@@ -69,7 +70,7 @@ class AnswerView(JobHost, Vertical):
         self.marked = ""
         """Id of the run that others are compared with."""
         self._key = ""
-        self._asked: tuple[str, Sequence[str]] | None = None
+        self._asked: tuple[str, Sequence[StepDone]] | None = None
         self._drawn: tuple[object, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -84,7 +85,7 @@ class AnswerView(JobHost, Vertical):
         self._asked, self.document, self._key = None, document, key
         self._draw()
 
-    def show_running(self, question: str, news: Sequence[str], drafted: Document | None = None) -> None:
+    def show_running(self, question: str, news: Sequence[StepDone], drafted: Document | None = None) -> None:
         """Show the progress, or what there is to read while the model is working."""
         self._asked, self.document, self._key = (question, news), drafted, ""
         self._draw()
@@ -390,6 +391,8 @@ def open_record(console: Console, app: App[object], session: AskSession | None, 
         console.open_attempt(ident)
     elif kind == "memory":
         console.open_memory(ident)
+    elif kind == "queue":
+        app.call_later(app.run_action, "app.show_screen('queue')")
     elif kind == "run" and session is not None:
         return open_file(app, session, f"{session.project.main_root}/{LOGS}/{ident}", 1)
     else:

@@ -11,11 +11,12 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
 
-from helix_tui.core.ask.index.index import State
+from helix_tui.core.ask.index.keeper import State
 from helix_tui.core.ask.retrieval.trees import DEPTHS, Depth
 from helix_tui.core.ask.sessions.session import News
 from helix_tui.core.beads.filter_language import Completion
 from helix_tui.core.ddx.runs.transcript import attached_events
+from helix_tui.core.evidence.records import today_of
 from helix_tui.core.evidence.session import AskRequest, AskSession, Document, ModelSettings
 from helix_tui.core.evidence.sources import ArchivedAttempts, WorkRecords, read_memories, read_runs
 from helix_tui.core.ground.text import clean_line
@@ -41,6 +42,7 @@ from helix_tui.widgets.text.answer import (
     RUNNING,
     RunRow,
     RunRows,
+    StepDone,
     doing_paras,
     doing_words,
     record_of,
@@ -77,7 +79,7 @@ class AskScreen(JobHost, ReadingScreen):
         self.depth: Depth = "root_to_anchor"
         self._request: AskRequest | None = None
         """What is being answered."""
-        self._news: list[str] = []
+        self._news: list[StepDone] = []
         self._draft: Document | None = None
         self._ready: tuple[str, ...] = ()
         self._wanted = ""
@@ -127,7 +129,6 @@ class AskScreen(JobHost, ReadingScreen):
         project = snapshot.project
         memories, runs = read_memories(project), read_runs(project)
         events = partial(attached_events, project.ddx_dir)
-        states = snapshot.queue.by_state
         book = snapshot.attempts
         if self._archived is None:
             self._archived = ArchivedAttempts(project)
@@ -136,7 +137,7 @@ class AskScreen(JobHost, ReadingScreen):
         def attempts(bead_id: str) -> Sequence[Attempt]:
             return past(bead_id) if bead_id in snapshot.archive else book.of_bead(bead_id)
 
-        return WorkRecords(beads, attempts, lambda: tuple(book), memories, runs, events=events, states=states)
+        return WorkRecords(beads, attempts, memories, runs, events=events, today=today_of(snapshot.queue))
 
     def _hear_index(self, state: State) -> None:
         """Pass the state of the index on to the app's thread; called in the thread that keeps the index."""
@@ -172,7 +173,7 @@ class AskScreen(JobHost, ReadingScreen):
     def _show_rows(self) -> None:
         rows: list[RunRow] = []
         if self._request is not None:
-            doing = self._news[-1] if self._news else "begins"
+            doing = self._news[-1].words if self._news else "begins"
             rows.append(RunRow(RUNNING, self._request.text.partition("\n")[0], note=doing))
         past = self.questions.history.list() if self.questions is not None else ()
         marked = self.view.marked
@@ -218,7 +219,7 @@ class AskScreen(JobHost, ReadingScreen):
             self._jobs.start("past", work, partial(self._take_past, key), self._say_trouble)
         self.say_keys()
 
-    def _show_steps(self, doing: Sequence[str]) -> None:
+    def _show_steps(self, doing: Sequence[StepDone]) -> None:
         """Show the progress below the questions; when it is done, the questions get the space back."""
         for part in (self.steps_caption, self.brief):
             part.set_class(bool(doing), "-doing")

@@ -14,6 +14,7 @@ from helix_tui.core.ask.records import field_lines, record_place
 from helix_tui.core.ask.sessions.envelope import (
     answer_blocks,
     not_found_of,
+    reservations_of,
     result_of,
     seconds_of,
     sources_of,
@@ -109,6 +110,8 @@ def _head(document: Document) -> Iterator[Para]:
     result = result_of(document)
     glyph, ink = result_ink(result)
     yield Para("result", ((f"{glyph} {result}", f"{ink} bold"), (f" · {seconds_of(document):.2f} s", "muted")))
+    for number, said in enumerate(reservations_of(document)):
+        yield Para(f"reservation {number}", ((said, "waiting"),))
     yield Para("head end")
 
 
@@ -135,8 +138,10 @@ def _wrap_of(file: str) -> Wrap:
 def code_paras(tag: str, lines: Sequence[str], file: str, start: int, *, indent: int = 2) -> Iterator[Para]:
     """Highlighted lines of a file; enter opens the file at the line."""
     width = len(str(start + len(lines)))
+    place = record_place(file)
     for number, spans in enumerate(highlighted("\n".join(lines), file), start):
         key = open_key(file, number, tag) if file else f"{tag} {number}"
+        key = record_key(place.kind, place.id, f"{tag} {number}") if place is not None else key
         said = f"{number:>{width}}  " if start else ""
         yield Para(key, ((" " * indent + said, "edge"), *spans), wrap=_wrap_of(file), hang=indent + len(said))
 
@@ -188,7 +193,7 @@ def _sources(document: Document) -> Iterator[Para]:
 
 def _not_found(document: Document) -> Iterator[Para]:
     missing = not_found_of(document)
-    if missing and result_of(document) in ("answered", "evidence found"):
+    if missing and result_of(document) in ("answer", "sources"):
         yield section("not found")
         for number, label in enumerate(missing):
             yield Para(f"missing {number}", (("✗ ", "attention"), (f"nothing mentions “{label}”", "text")), hang=2)
@@ -473,7 +478,6 @@ _DOING = {
     "expand_queries": "searched with other words",
     "widen_to_code": "searched the code",
     "search_open_slots": "searched for what was missing",
-    "search_records": "searched beads, memories and commits",
 }
 _STAGES = {
     "senses": "compared the senses of the word",
@@ -483,14 +487,29 @@ _STAGES = {
 }
 
 
-def doing_words(stage: str, text: str, action: str = "") -> str:
-    """The last step in plain words; for a model its result."""
-    return _DOING.get(action) or _STAGES.get(stage) or clean_line(f"{stage} {text}", 200)
+class StepDone(Struct, frozen=True):
+    """A step of a question that is being answered."""
+
+    words: str
+    figures: str = ""
+    """What it brought: spans, slots, confidence, reason."""
 
 
-def doing_paras(lines: Sequence[str]) -> list[Para]:
-    """The steps so far, one line each."""
-    return [Para(f"doing {number}", (("✓ ", "success"), (line, "text")), hang=2) for number, line in enumerate(lines)]
+def doing_words(stage: str, text: str, action: str = "") -> StepDone:
+    """A step in plain words, with what it brought; for a model its result."""
+    words = _DOING.get(action) or _STAGES.get(stage)
+    figures = clean_line(text, 300)
+    return StepDone(words, figures) if words is not None else StepDone(f"{stage} {figures}")
+
+
+def doing_paras(steps: Sequence[StepDone]) -> list[Para]:
+    """The steps so far, each with what it brought below it."""
+    paras = []
+    for number, step in enumerate(steps):
+        paras.append(Para(f"doing {number}", (("✓ ", "success"), (step.words, "text")), hang=2))
+        if step.figures:
+            paras.append(Para(f"brought {number}", ((f"  {step.figures}", "muted"),), hang=2))
+    return paras
 
 
 READY = "ready "

@@ -9,15 +9,14 @@ import pytest
 
 from helix_tui.core.ask.corpus import listing
 from helix_tui.core.ask.corpus.listing import NothingToAsk
-from helix_tui.core.ask.index.database import FILE, Database
+from helix_tui.core.ask.index.database import FILE, Database, PastRow
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index
-from helix_tui.core.evidence.sources import FILE as RECORDS
 from helix_tui.core.ground.project import find_project
 from tests.core.ask.test_index import FILES, git, index_of, make
 
 
 def skipped(index: RepositoryIndex) -> dict[str, str]:
-    return {one.file: one.reason for one in index.skipped()}
+    return dict(index.skipped())
 
 
 def test_names_with_newlines_and_quotes_are_found_whole(tmp_path: Path) -> None:
@@ -45,7 +44,7 @@ def test_very_long_lines_are_left_out_or_cut(tmp_path: Path) -> None:
     long = b"var a=" + b"1+" * (5 << 20) + b"1;\n"
     index = index_of(make(tmp_path / "r", {"big.js": long, "half.py": "x = '" + "ab " * 9_000 + "'\n", **FILES}))
     assert skipped(index)["big.js"] in ("too large", "minified")
-    assert index.rank_files("lease")[0].file == "store/holders.py"
+    assert index.search("lease").files[0].file == "store/holders.py"
 
 
 def test_binary_generated_and_locked_files_are_left_out_with_a_reason(tmp_path: Path) -> None:
@@ -102,16 +101,15 @@ def test_an_empty_repository_has_no_answer_and_says_nothing_wrong(tmp_path: Path
     root.mkdir()
     git(root, "init", "-q")
     index = index_of(root)
-    assert index.rank_files("anything") == []
-    assert index.search("anything") == []
-    assert index.tree().root in index.tree().nodes
+    assert index.search("anything").files == ()
+    assert index.search("anything").spans == ()
 
 
 def test_a_bare_repository_is_asked_at_its_head(tmp_path: Path) -> None:
     git(make(tmp_path / "r", FILES), "clone", "-q", "--bare", ".", str(tmp_path / "bare"))
     index = RepositoryIndex(tmp_path / "bare", None)
     index.refresh()
-    assert index.rank_files("renew lease")[0].file == "store/holders.py"
+    assert index.search("renew lease").files[0].file == "store/holders.py"
     assert index.lines("store/worker.py")[0] == "from store.leases import LeaseTable"
 
 
@@ -173,14 +171,14 @@ def test_damage_inside_the_file_is_mended_by_a_refresh(tmp_path: Path) -> None:
     again = open_index(find_project(root))
     done = again.refresh()
     assert done.rebuilt
-    assert again.rank_files("renew lease")[0].file == "store/holders.py"
+    assert again.search("renew lease").files[0].file == "store/holders.py"
 
 
 def test_a_damaged_index_is_replaced_once_however_many_find_the_damage(tmp_path: Path) -> None:
     path = tmp_path / FILE
     one, two = Database(path), Database(path)
     one.renew()
-    one.add_past([("sha", "kept", b"", b"")])
+    one.add_past([PastRow("sha", "kept", "", ())])
     two.renew()
     assert two.rebuilt
     assert two.past_shas() == {"sha"}
@@ -188,19 +186,16 @@ def test_a_damaged_index_is_replaced_once_however_many_find_the_damage(tmp_path:
     two.close()
 
 
-@pytest.mark.parametrize(("file", "other"), [(FILE, "records-1.0.db"), (RECORDS, "index-1.0.db")])
-def test_an_index_of_another_version_goes_when_nobody_has_written_to_it_for_a_week(
-    tmp_path: Path, file: str, other: str
-) -> None:
-    kind = file.partition("-")[0]
-    left, used, apart = tmp_path / f"{kind}-0.9.db", tmp_path / f"{kind}-1.0.db", tmp_path / other
-    for path in (left, used, apart):
+def test_an_index_of_another_version_goes_when_nobody_has_written_to_it_for_a_week(tmp_path: Path) -> None:
+    left, used, older = tmp_path / "index-0.9.db", tmp_path / "index-1.0.db", tmp_path / "records-0.9.db"
+    for path in (left, used, older):
         path.write_bytes(b"of another version")
-    for path in (left, apart):
+    for path in (left, older):
         os.utime(path, (1, 1))
-    Database(tmp_path / file).close()
+    Database(tmp_path / FILE).close()
     assert not left.exists()
-    assert used.read_bytes() == apart.read_bytes() == b"of another version"
+    assert not older.exists()
+    assert used.read_bytes() == b"of another version"
 
 
 def test_of_a_folder_too_large_the_first_files_by_name_are_read(
@@ -224,7 +219,7 @@ def test_two_processes_may_index_at_once(tmp_path: Path) -> None:
     two.refresh()
     one.refresh()
     assert one.definitions("later")
-    assert one.rank_files("renew lease") == two.rank_files("renew lease")
+    assert one.search("renew lease").files == two.search("renew lease").files
 
 
 def test_an_index_that_cannot_be_written_lives_in_memory(tmp_path: Path) -> None:
@@ -249,5 +244,5 @@ def test_names_and_messages_of_the_past_that_are_no_utf8_do_no_harm(tmp_path: Pa
     message.write_bytes(b"Brew coffee at the caf\xe9\n")
     git(root, "commit", "-q", "-F", str(message))
     index = index_of(root)
-    assert "Brew coffee at the caf" in index.commits("brew coffee")[0].subject
-    assert [one.file for one in index.rank_files("renew")] == ["lease.py"]
+    assert "Brew coffee at the caf" in index.commits("brew coffee", 1)[0].header
+    assert [one.file for one in index.search("renew").files] == ["lease.py"]

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from helix_tui.core.ask.corpus.languages import GRAMMARS, language_of
 from helix_tui.core.ask.corpus.listing import role_of, standing
 from helix_tui.core.ask.corpus.reader import read_pieces
-from helix_tui.core.ask.index.contents import Raw, read_batch
-from helix_tui.core.ask.index.question import read_question
-from helix_tui.core.ask.index.segment import WordsSaid
+from helix_tui.core.ask.index.reading import Raw, read_batch
+from helix_tui.core.ask.question import read_question, slots_of
 from helix_tui.core.ask.tokens import count_terms, stem
 from helix_tui.core.ground.text import stem_english
 
@@ -151,41 +150,20 @@ def test_a_declaration_a_completion_and_a_changelog_count_for_less(path: str, co
     assert (standing(path) < 1.0) == counts_less
 
 
-@pytest.mark.parametrize(
-    "trace",
-    [
-        'Traceback:\n  File "/x/app/main.py", line 9, in run\n  File "/x/app/conf.py", line 3, in load',
-        "goroutine 1 [running]:\n\t/go/x/app/conf.py:3 +0x5e6\nmain.run()\n\t/go/x/app/main.py:9 +0x1",
-        "Error: no\n    at load (/x/app/conf.py:3:1)\n    at run (/x/app/main.py:9:1)",
-    ],
-)
-def test_the_innermost_frame_of_any_trace_stands_first(trace: str) -> None:
-    assert [frame.rpartition("/")[2] for frame in read_question(trace).frames] == ["conf.py", "main.py"]
-
-
-def test_a_report_asks_for_tests_only_in_its_title() -> None:
-    story = "the server panics when it is started twice, see the test and the documentation. " * 3
-    assert read_question(f"Panic at start\n{story}").kinds == frozenset()
-    assert read_question(f"Flaky test at start\n{story}").kinds == {"test"}
-    assert read_question("what do the tests of `doc` cover").kinds == {"test"}
-
-
 def test_a_question_is_taken_apart() -> None:
-    text = (
-        'Crash in `load_config`\n\nTraceback:\n  File "/x/app/conf.py", line 3, in load\n'
-        "see app.conf.Loader and docs/a.md, parse()"
-    )
+    text = "Crash in `load_config`\n\nsee app.conf.Loader and docs/a.md, parse() of FEAT-003 and “two words”"
     question = read_question(text)
-    assert question.frames == ("/x/app/conf.py",)
-    assert {"load_config", "parse", "Loader"} <= set(question.symbols)
-    assert "docs/a.md" in question.paths
-    assert "app.conf.Loader" in question.modules
+    assert question.title == "Crash in `load_config`"
+    assert {"load_config", "parse", "app.conf.Loader"} <= set(question.names)
+    assert question.paths == ("docs/a.md", "FEAT-003")
+    assert question.quoted == ("two words",)
+    assert {"crash", "see"} <= set(question.words)
 
 
 @given(st.text(max_size=400))
 def test_any_text_is_a_question(text: str) -> None:
     question = read_question(text)
-    assert [term for term, _ in question.weights] == sorted(term for term, _ in question.weights)
+    assert all(slot.terms and slot.id for slot in slots_of(question, lambda _: 1.0))
 
 
 _ENDINGS = [
@@ -230,21 +208,14 @@ def test_a_word_that_passes_the_stemmer_by_has_no_ending(ending: str) -> None:
             assert stem(word) == stem_english(word)
 
 
-def test_words_of_batches_before_leave_a_segment_as_it_is() -> None:
+def test_a_file_has_the_same_terms_whatever_was_read_before_it() -> None:
     raws = [
-        Raw(
-            f"{at}:python",
-            "python",
-            f"def name_{at}(value):\n    return naïve_{at} + Ünder{at} + value # tidied-up".encode(),
-        )
+        Raw(f"{at}.py", "1", f"def name_{at}(value):\n    return naïve_{at} + Ünder{at} + value # tidied-up".encode())
         for at in range(6)
     ]
-    said = WordsSaid()
-    read_batch(raws[:3], said=said)
-    after, alone = read_batch(raws[3:], said=said), read_batch(raws[3:])
-    assert list(after.postings()) == list(alone.postings())
-    assert "naïv" in "".join(alone.terms)
-    assert after.lengths == alone.lengths
+    alone = read_batch(raws[3:])
+    assert read_batch(raws)[3:] == alone
+    assert "naïve_3" in alone[0].passages[0].split()
 
 
 def test_a_section_ends_where_a_heading_of_its_level_or_above_begins() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ask.index import contents as build
+from helix_tui.core.ask.index import reading as build
 from helix_tui.core.ask.index.index import RepositoryIndex
 from helix_tui.core.ask.records import Span
 from tests.core.ask.test_index import FILES, make
@@ -27,16 +27,16 @@ import json, sys
 from msgspec.structs import asdict
 from pathlib import Path
 from helix_tui.core.ask.index.index import RepositoryIndex
-index = RepositoryIndex(Path(sys.argv[1]), None, with_meaning=False)
+index = RepositoryIndex(Path(sys.argv[1]), None)
 index.refresh()
-found = [index.search(question, 30) for question in json.loads(sys.argv[2])]
+found = [index.search(question, spans=30).spans for question in json.loads(sys.argv[2])]
 print(json.dumps([[asdict(span) for span in spans] for spans in found]))
 """
 
 
-def answers(index: RepositoryIndex) -> list[list[Span]]:
+def answers(index: RepositoryIndex) -> list[tuple[Span, ...]]:
     index.refresh()
-    return [index.search(question, 30) for question in ASKED]
+    return [index.search(question, spans=30).spans for question in ASKED]
 
 
 def test_two_processes_with_other_hash_seeds_print_the_same(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_two_processes_with_other_hash_seeds_print_the_same(tmp_path: Path) -> N
 
 def test_the_order_in_which_files_are_read_does_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make(tmp_path / "r", MANY)
-    before = answers(RepositoryIndex(root, None, with_meaning=False))
+    before = answers(RepositoryIndex(root, None))
     usual = build.batches
 
     def shuffled(raws: Iterable[build.Raw]) -> Iterator[list[build.Raw]]:
@@ -67,22 +67,22 @@ def test_the_order_in_which_files_are_read_does_not_show(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(build, "batches", shuffled)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    assert answers(RepositoryIndex(root, None, with_meaning=False)) == before
+    assert answers(RepositoryIndex(root, None)) == before
 
 
 def test_an_index_that_grew_answers_like_one_made_at_once(tmp_path: Path) -> None:
     root = make(tmp_path / "r", FILES)
-    grown = RepositoryIndex(root, tmp_path / "grown.db", with_meaning=False)
+    grown = RepositoryIndex(root, tmp_path / "grown.db")
     grown.refresh()
     names = sorted(MANY)
     for at in range(0, len(names), 6):
         make(root, {name: MANY[name] for name in names[at : at + 6]} | {"churn.py": f"lease = {at}\n"})
         grown.refresh()
-    assert answers(grown) == answers(RepositoryIndex(root, None, with_meaning=False))
+    assert answers(grown) == answers(RepositoryIndex(root, None))
 
 
 def test_workers_read_what_this_process_would(tmp_path: Path) -> None:
-    raws = [build.Raw(f"k{at}", "python", text.encode()) for at, text in enumerate(MANY.values()) if text]
+    raws = [build.Raw(path, "1", text.encode()) for path, text in MANY.items() if text]
     alone = list(build.read_all(iter(raws), lambda: False, workers=1))
     pool = build._Workers()
     try:
@@ -90,4 +90,4 @@ def test_workers_read_what_this_process_would(tmp_path: Path) -> None:
     finally:
         pool.close()
     assert helped == alone[0]
-    assert [blob.defined for blob in helped.blobs if blob.defined]
+    assert any(one.pieces.definitions for one in helped)

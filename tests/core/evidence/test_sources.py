@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from helix_tui.core.ask.corpus.git import Git
+from helix_tui.core.ask.index.index import RepositoryIndex
+from helix_tui.core.ask.question import read_question
 from helix_tui.core.ask.records import Span, item_id
 from helix_tui.core.ask.sessions.session import kept_evidence
+from helix_tui.core.beads.readiness import classify
 from helix_tui.core.evidence.session import AskSession, item_of
-from helix_tui.core.evidence.sources import ProjectRecords, WorkReader
+from helix_tui.core.evidence.sources import RecordRows, WorkReader
 from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.time import parse_instant
 from tests.core.evidence.work import ATTEMPT, BEADS, LATER, bead, make_work, write_beads
 
 
@@ -21,56 +24,66 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return make_work(tmp_path_factory.mktemp("work") / "ferry")
 
 
+class Records:
+    """The records of a project in an index, as a session has them."""
+
+    def __init__(self, project: Project) -> None:
+        self.index = RepositoryIndex(project.root, None)
+        self._rows = RecordRows(WorkReader(project))
+        self.refresh()
+
+    def refresh(self) -> None:
+        self._rows.refresh(self.index)
+
+    def search(self, text: str, most: int = 24) -> list[Span]:
+        return self.index.search_records(read_question(text), most)
+
+
 @pytest.fixture
-def records(project: Project) -> ProjectRecords:
-    found = ProjectRecords(project, WorkReader(project), in_memory=True)
-    found.refresh()
-    return found
+def records(project: Project) -> Records:
+    return Records(project)
 
 
 def _files(spans: list[Span]) -> list[str]:
     return list(dict.fromkeys(span.file for span in spans))
 
 
-def test_beads_memories_and_runs_are_found_by_their_words(records: ProjectRecords) -> None:
+def test_beads_memories_and_runs_are_found_by_their_words(records: Records) -> None:
     assert _files(records.search("quoted commas"))[0] == "bead:fy-1a2b"
     assert _files(records.search("killed worker lock"))[0].startswith("memory:")
-    assert _files(records.search("budget of tokens", kinds=("run",))) == ["run:helix-20260801.log"]
+    assert _files(records.search("budget of tokens"))[0] == "run:helix-20260801.log"
     assert all(span.role == "record" for span in records.search("parser"))
 
 
-def test_a_bead_is_told_with_its_attempts_and_reviews_newest_first(records: ProjectRecords) -> None:
-    headers = [span.header.rpartition(" > ")[2] for span in records.named("fy-1a2b")]
+def test_a_bead_is_told_with_its_attempts_and_reviews_newest_first(records: Records) -> None:
+    told = [span for span in records.search("what of fy-1a2b") if span.file == "bead:fy-1a2b"]
+    headers = [span.header.rpartition(" > ")[2] for span in told]
     assert headers.index(f"Attempt {LATER}") < headers.index(f"Attempt {ATTEMPT}")
     assert "Review on 2026-08-02" in headers
-    whole = "\n".join(span.text for span in records.named("1a2b"))
+    whole = "\n".join(span.text for span in told)
     assert "merge conflict" in whole
     assert "no test" in whole
-    assert records.named("no-such-9") == []
+    assert records.index.record("fy-1a2") == "bead:fy-1a2b"
+    assert records.index.record("no-such-9") == ""
 
 
-def test_an_attempt_leads_to_its_bead(records: ProjectRecords) -> None:
-    assert _files(records.named(LATER)) == ["bead:fy-1a2b"]
-
-
-def test_only_sections_of_attempts_or_reviews_where_these_are_asked_for(records: ProjectRecords) -> None:
-    found = records.search("comma test", kinds=("review",))
-    assert [span.header.rpartition(" > ")[2] for span in found] == ["Review on 2026-08-02"]
+def test_an_attempt_is_found_by_its_id(records: Records) -> None:
+    assert any(LATER in span.header for span in records.search(f"what happened to {LATER}?")[:3])
 
 
 def test_a_renewed_claim_is_no_other_text(tmp_path: Path) -> None:
     project = make_work(tmp_path / "ferry")
-    records = ProjectRecords(project, WorkReader(project))
-    records.refresh()
-    before = records.digests
+    records = Records(project)
+    before = records.index._database.version()
     write_beads(project.root, (*BEADS[:2], {**BEADS[2], "work-heartbeat-at": "2026-08-03T00:00:00Z"}))
     records.refresh()
-    assert records.digests == before
+    assert records.index._database.version() == before
     write_beads(project.root, (*BEADS, bead("fy-7a8b", "Print the tide")))
     records.refresh()
     assert _files(records.search("tide")) == ["bead:fy-7a8b"]
-    assert (project.helix_dir / "ask").is_dir()
-    records.close()
+    write_beads(project.root, BEADS)
+    records.refresh()
+    assert records.search("tide") == []
 
 
 def test_a_memory_that_gives_orders_is_no_source(project: Project) -> None:
@@ -83,37 +96,20 @@ def test_names_that_hurt_stay_names(tmp_path: Path) -> None:
     project = make_work(tmp_path / "ferry")
     odd = bead("../../etc", "a\x1b[31m red # title\n## Attempt x", description="## Attempt 1\nodd words here")
     write_beads(project.root, (*BEADS, odd))
-    records = ProjectRecords(project, WorkReader(project), in_memory=True)
-    records.refresh()
+    records = Records(project)
     (found,) = {span.file for span in records.search("odd words")}
     assert found == "bead:../../etc"
-    spans = records.named("../../etc")
+    spans = records.index._sections(found, 1.0)
     assert "\x1b" not in "".join(span.text + span.header for span in spans)
     assert not any(span.header.rpartition(" > ")[2] == "Attempt 1" and span.header.count(" > ") == 1 for span in spans)
 
 
-def test_attempts_are_found_by_their_end_in_the_archive_too(tmp_path: Path) -> None:
-    project = make_work(tmp_path / "ferry")
-    first, *others = BEADS
-    write_beads(project.root, tuple(others))
-    (project.root / ".ddx" / "beads-archive.jsonl").write_text(json.dumps({**first, "status": "closed"}) + "\n")
-    found = ProjectRecords(project, WorkReader(project), in_memory=True)
-    found.refresh()
-    assert [span.header.rpartition(" > ")[2] for span in found.ended(("refused",))] == [f"Attempt {LATER}"]
-    assert [span.header.rpartition(" > ")[2] for span in found.ended(("failed", "refused"))] == [
-        f"Attempt {LATER}",
-        f"Attempt {ATTEMPT}",
-    ]
-    assert found.ended(("landed",)) == []
-    assert found.in_state("attempt", "failed")[0] == 0  # as `attempts` counts: it does not read the archive
-
-
-def test_what_is_found_opens_at_its_lines_with_its_hash(project: Project, records: ProjectRecords) -> None:
+def test_what_is_found_opens_at_its_lines_with_its_hash(project: Project, records: Records) -> None:
     session = AskSession(project, ddx=None, keep=False)
     session.start()
     try:
         found = session.search("quoted comma parser budget of tokens lease limit killed worker", 20)["records"]
-        told = [item_of(span) for span in records.named("fy-1a2b")]
+        told = [item_of(span) for span in records.search("fy-1a2b")]
         assert {"bead", "run", "memory"} <= {item["kind"] for item in found}
         for item in (*found, *told):
             opened = session.open_item(item["id"], item["hash"])
@@ -157,3 +153,13 @@ def test_a_question_that_follows_keeps_passages_of_records_that_are_the_same(tmp
             assert session.open_item(item_id(span), span.hash)["unchanged"]
     finally:
         session.stop()
+
+
+def test_what_is_said_of_the_queue_today_is_a_record(project: Project) -> None:
+    now = parse_instant("2026-08-03T00:00:00Z") or 0
+    work = WorkReader(project, lambda tracker: (classify(tracker.beads, now=now, era="head"), {}))
+    index = RepositoryIndex(project.root, None)
+    RecordRows(work).refresh(index)
+    found = index.search_records(read_question("which beads are ready?"), 9)
+    (today,) = [span for span in found if span.header == "The queue today > ready: 2 beads"]
+    assert "- fy-1a2b: Accept quoted commas in the timetable parser" in today.text

@@ -14,8 +14,8 @@ from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
+from helix_tui.core.ask.question import Slot, terms_in
 from helix_tui.core.ask.records import Span, SpanKey, field_lines
-from helix_tui.core.ask.retrieval.question import Slot, terms_in
 from helix_tui.core.ask.retrieval.search import PoolEntry
 from helix_tui.core.ask.retrieval.senses import defines
 from helix_tui.core.ask.retrieval.trees import Policy, WalkNode, place_of
@@ -24,13 +24,10 @@ from helix_tui.core.ground.text import clean_block, clean_line
 Part = Literal["definition", "entrypoint", "contract", "test", "other"]
 """The role of a span in the answer."""
 
-POLICY = "definition > entrypoint > contract > test; the best span of each slot first; at most {per_file} a file"
+POLICY = "what answers, then definition > entrypoint > contract > test; at most {per_file} a file"
 
 _WORTH: dict[Part, float] = {"definition": 0.35, "entrypoint": 0.2, "contract": 0.1, "test": 0.0, "other": 0.05}
 """What a part adds to a span's relevance, which is 0 to 1."""
-
-MOST_ANSWERING = 4
-"""Maximum answering spans of one file: a whole manual may be one file."""
 
 WEAK = 0.2
 """Share of the best relevance below which a span that adds nothing to coverage is dropped."""
@@ -109,7 +106,7 @@ def compact(
     by_key = {entry.span.key: entry for entry in able}
     for key in answering:
         if key in by_key:
-            choice.take(by_key[key], "answers best" if not choice.order else "answers", of_file=MOST_ANSWERING)
+            choice.take(by_key[key], "answers best" if not choice.order else "answers")
     # answering spans come first, so that more spans are taken only for open slots
     for entry, why in _covering([*choice.order, *able], slots):
         choice.take(entry, why)
@@ -145,7 +142,7 @@ class _Choice:
         self._files: Counter[str] = Counter()
         self._bytes = 0
 
-    def take(self, entry: PoolEntry, why: str, of_file: int = 0) -> None:
+    def take(self, entry: PoolEntry, why: str) -> None:
         """Take a span if no taken one overlaps it and the budgets allow it; else note why not."""
         policy, span = self._policy, entry.span
         size = len(span.text.encode("utf-8", "surrogateescape"))
@@ -156,9 +153,9 @@ class _Choice:
             self.refused.setdefault(span.key, f"overlaps {twin.file}:{twin.start}-{twin.end}")
         elif len(self.order) >= policy.max_spans:
             self.refused.setdefault(span.key, f"over max_spans {policy.max_spans}")
-        elif not self._files[span.file] and len(self._files) >= policy.max_items:
+        elif len(self.order) >= policy.max_items:
             self.refused.setdefault(span.key, f"over max_items {policy.max_items}")
-        elif self._files[span.file] >= max(of_file, policy.max_spans_per_file):
+        elif self._files[span.file] >= policy.max_spans_per_file:
             self.refused.setdefault(span.key, f"its file has {policy.max_spans_per_file} better ones")
         # the first span is kept even if it alone exceeds the budget
         elif self._bytes + size > policy.max_bytes and self.order:

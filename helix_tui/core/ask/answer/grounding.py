@@ -16,9 +16,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from helix_tui.core.ask.answer.sentences import sentences_of
+from helix_tui.core.ask.answer.quotes import sentences_in
+from helix_tui.core.ask.question import Slot, covers, names_in, terms_in
 from helix_tui.core.ask.records import Span
-from helix_tui.core.ask.retrieval.question import Slot, covers, names_in, terms_in
 from helix_tui.core.ask.tokens import STOP_WORDS, stem
 
 RESTS_ON = 0.6
@@ -127,8 +127,8 @@ def _rests_on(claim: str, sources: Sequence[Span]) -> list[str]:
 
 def _sentences(span: Span) -> Iterator[str]:
     """Yield the sentences of a span, then its lines: a claim may rest on code too."""
-    for sentence in sentences_of(span):
-        yield sentence.text
+    for said, _ in sentences_in(span.text):
+        yield said
     yield from span.text.split("\n")
 
 

@@ -152,27 +152,6 @@ class Git:
                 files = tuple(path for path in fields[3].strip("\n\0").split("\0") if path.strip("\n"))
                 yield Commit(fields[0], fields[1], fields[2], tuple(path.lstrip("\n") for path in files))
 
-    def blame(self, path: str, first: int, last: int, *, revision: str | None) -> list[str]:
-        """The commit that each of some lines of a file comes from, counted from 1, both ends included.
-
-        Empty if git does not know: no such lines, no commit yet. An uncommitted line has zeros.
-
-        Args:
-            path: the file.
-            first: the first line.
-            last: the last line.
-            revision: the commit with the lines; None for the work tree.
-
-        Raises:
-            GitFailed: git does not answer in time.
-        """
-        done = self._run(
-            "blame", "-s", "-l", "--root", "--no-textconv", "--no-progress", f"-L{first},{last}",
-            *((revision,) if revision else ()), "--", path, check=False,
-        )  # fmt: skip
-        lines = done.stdout.split(b"\n") if done.rc == 0 else []
-        return [line.lstrip(b"^").split(b" ", 1)[0].decode("ascii", "replace") for line in lines if line]
-
     def _text(self, *words: str) -> str:
         return self._run(*words).stdout.decode("utf-8", "replace").strip()
 

@@ -10,7 +10,6 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,31 +18,6 @@ from helix_tui.core.ask.corpus.git import BlobReader, Git, TrackedFile
 from helix_tui.core.ask.records import Role
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import is_folder, open_file, walk
-from helix_tui.core.ground.git import GitFailed
-
-__all__ = [
-    "LATER_VERSIONS",
-    "MAX_BYTES",
-    "MAX_DATA_BYTES",
-    "GitFailed",
-    "Listing",
-    "NothingToAsk",
-    "Source",
-    "blob_id",
-    "completes_for_a_shell",
-    "decode",
-    "is_declaration",
-    "kinds_version",
-    "left_out",
-    "plain_stem",
-    "read_file",
-    "role_of",
-    "split_lines",
-    "standing",
-    "successors",
-    "tested_stem",
-    "unfit",
-]
 
 _LEFT_OUT_DIRS = frozenset(
     [
@@ -134,9 +108,6 @@ _STANDING = (
         0.6,
     ),
 )
-_VERSION = re.compile(r"(?<![^/])(v(\d{1,3})|legacy|deprecated|old|compat)/", re.IGNORECASE)
-LATER_VERSIONS = 3
-"""How many higher version numbers are searched for."""
 _VENDORED = re.compile(
     r"(?:^|/)(?:vendor|vendored|_vendor|third[-_]?party|externals?|extern|site-packages)(?:/|$)", re.IGNORECASE
 )
@@ -146,8 +117,6 @@ _TEST = re.compile(
     r"|conformance|(?:__)?perf(?:ormance)?[-_]tests?(?:ing)?(?:__)?)/|^t/|(?:^|/)(?:test_[^/]*|conftest)\.py$|_tests?\.(?:py|go|rs|cc?|cpp|rb|exs?)$|[-._](?:test|spec|e2e)"
     r"\.[cm]?[jt]sx?$|(?:^|/)[^/]*(?:Test|Tests|IT|Spec)\.(?:java|kt|scala|cs|swift)$|_spec\.rb$|\.test-d\.ts$"
 )
-_TEST_MARK = re.compile(r"^tests?_|_tests?$|[-_.](?:test|spec|e2e)$|(?:Tests?|IT|Spec)$|^Test(?=[A-Z])|-tests?$")
-"""The parts that a test's name adds to that of its source."""
 _EXAMPLE = re.compile(
     r"(?:^|/)(?:examples?|samples?|demos?|tutorials?|cookbook|playground|docs_src|doc_src|quickstarts?|templates?/examples)/",
     re.IGNORECASE,
@@ -200,34 +169,6 @@ def standing(path: str) -> float:
     return min((share for pattern, share in _STANDING if pattern.search(path)), default=1.0)
 
 
-def completes_for_a_shell(path: str) -> bool:
-    """Whether a file only contains shell completions."""
-    return _SHELL_COMPLETION.search(path) is not None
-
-
-def successors(path: str) -> Iterator[tuple[str, str]]:
-    """Folders of a path that contain an older version, in lower case, with the path of a later one: the same file
-    without the folder (``x/v1/a.py``: ``x/a.py``), or a folder with a higher number (``x/v2``).
-    """
-    for match in _VERSION.finditer(path):
-        before, step, number = path[: match.start()], match[1], match[2]
-        yield step.lower(), before + path[match.end() :]
-        for later in range(int(number) + 1, int(number) + 1 + LATER_VERSIONS) if number else ():
-            yield step.lower(), f"{before}{step[: -len(number)]}{later}"
-
-
-def plain_stem(path: str) -> str:
-    """A file's name without extension, in lower case, without the separators of its words."""
-    return path.rpartition("/")[2].rpartition(".")[0].lower().replace("_", "").replace("-", "")
-
-
-def tested_stem(path: str) -> str:
-    """The plain stem of a test's subject, from its name."""
-    folder, _, name = path.rpartition("/")
-    stem, _, ending = name.rpartition(".")
-    return plain_stem(f"{folder}/{_TEST_MARK.sub('', stem)}.{ending}")
-
-
 def role_of(path: str) -> Role:
     """The role of a file: the first that applies of vendored, test, config, example, doc, data, source."""
     if _VENDORED.search(path):
@@ -241,14 +182,6 @@ def role_of(path: str) -> Role:
     if _DOC.search(path) and not _CODE_IN_DOCS.search(path) and not _TEMPLATE.match(path):
         return "doc"
     return "data" if _DATA.search(path) else "source"
-
-
-@cache
-def kinds_version() -> str:
-    """Identifies the patterns by which `role_of` and `standing` tell paths apart."""
-    patterns = (_VENDORED, _TEST, _CONFIG, _EXAMPLE, _DOC, _CODE_IN_DOCS, _TEMPLATE, _DATA)
-    told = (*(one.pattern for one in patterns), *(f"{one.pattern} {share}" for one, share in _STANDING))
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
 
 
 MAX_BYTES = 8 << 20

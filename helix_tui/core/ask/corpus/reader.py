@@ -1,4 +1,4 @@
-"""Parse a file's bytes for the index: definitions, headings, chunks, imports, a summary.
+"""Parse a file's bytes for the index: definitions, headings, chunks.
 
 Code is split by definition (found by tree-sitter, else by lines that look like one), documents by heading. The results
 are plain values that can be sent between processes.
@@ -57,10 +57,6 @@ class Pieces(Struct, frozen=True, array_like=True):
     chunks: list[Chunk]
     definitions: list[Defined]
     titles: list[Title]
-    imports: list[str]
-    """Modules or paths that it imports, as written."""
-    summary: str = ""
-    """Its opening comment or docstring, without marks, in one line."""
 
 
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
@@ -220,14 +216,7 @@ _LINE_DEFINITION = re.compile(
     r"|create\s+function|create\s+view)\s+(?P<name>[\w.:$!?\"-]+)",
     re.IGNORECASE,
 )
-_IMPORTS = ("from", "import", "export", "pub", "use", "#")
 _SHELL_FUNCTION = re.compile(r"^(?P<name>[\w.:-]+)\s*\(\)\s*\{")
-_IMPORT = re.compile(
-    r"^\s*(?:from\s+(?P<py>[.\w]+)\s+import\b|import\s+(?P<plain>[\w.]+)(?:\s+as\s+\w+)?\s*;?\s*$"
-    r"|(?:import|export)\b[^'\"\n]*?(?:from\s*)?['\"](?P<js>[^'\"\n]+)['\"]|.*?\brequire\(\s*['\"](?P<cjs>[^'\"\n]+)['\"]"
-    r"|(?:_\s+|\.\s+|\w+\s+)?\"(?P<go>[\w.\-~]+(?:/[\w.\-~]+)+)\"\s*$"
-    r"|(?:pub\s+)?use\s+(?P<rust>[\w:]+)|\s*#\s*include\s*[<\"](?P<c>[^>\"\n]+)[>\"]|import\s+(?:static\s+)?(?P<java>[\w.]+)\s*;)"
-)
 
 
 def definitions(text: str, lines: list[str], language: str) -> list[Defined]:
@@ -245,26 +234,6 @@ def chunks(lines: list[str], found: list[Defined]) -> list[Chunk]:
     runs: list[Chunk] = []
     _partition(lines, 1, len(lines), _tree(lines, found), "", "module", runs)
     return _merged(runs)
-
-
-def imports(lines: list[str]) -> list[str]:
-    """What a file imports, as written, first mention first."""
-    found: dict[str, None] = {}
-    for line in lines:
-        if len(line) > 400 or not _may_import(line):
-            continue
-        match = _IMPORT.match(line)
-        if match:
-            found[next(group for group in match.groups() if group)] = None
-    return list(found)[:400]
-
-
-def _may_import(line: str) -> bool:
-    """Whether a line is worth matching with the full pattern, which costs a hundred times as much."""
-    bare = line.strip()
-    if bare.startswith(_IMPORTS):
-        return bare[0] != "#" or "include" in bare
-    return "require(" in bare or (bare.endswith('"') and "/" in bare)
 
 
 def _is_parseable(text: str, lines: list[str]) -> bool:
@@ -490,12 +459,6 @@ def enclosing(found: list[Defined], line: int) -> str:
 
 
 MAX_TERM_LINE = 4_000
-MAX_SUMMARY = 200
-_OPENING = 80
-_SHORTEST = 15
-_COMMENT = re.compile(r'"""(.*?)"""|/\*(.*?)\*/|(?:^[ \t]*(?://|#)[^\n]*\n)+', re.DOTALL | re.MULTILINE)
-_MARKS = re.compile(r'"""|/\*+|\*+/|^[ \t]*(?://+!?|#+!?|\*+)', re.MULTILINE)
-_LICENCE = re.compile(r"copyright|licen[sc]e|spdx|coding[:=]|eslint|@ts-|usr/bin|shellcheck", re.IGNORECASE)
 _PLAIN = frozenset({"text", "data"})
 
 
@@ -506,24 +469,14 @@ def read_pieces(data: bytes, language: str, *, with_grammar: bool = True) -> tup
     if language in DOCUMENTS:
         titles = headings(lines, language)
         made = sections(lines, titles) if lines else []
-        return Pieces(language, len(lines), len(data), made, [], titles, []), lines
+        return Pieces(language, len(lines), len(data), made, [], titles), lines
     # these have neither definitions nor headings
     if language in _PLAIN:
         made = [Chunk(*run, "lines", "") for run in cut(lines, 1, len(lines), MAX_CHUNK)]
-        return Pieces(language, len(lines), len(data), made, [], [], []), lines
+        return Pieces(language, len(lines), len(data), made, [], []), lines
     found = definitions(text, lines, language if with_grammar else "lines")
     made = chunks(lines, found)
-    return Pieces(language, len(lines), len(data), made, found, [], imports(lines), summary(lines)), lines
-
-
-def summary(lines: list[str]) -> str:
-    """The first comment or docstring of code, without its marks, in one line; a licence is skipped."""
-    text = "\n".join(line[:200] for line in lines[:_OPENING])
-    for match in _COMMENT.finditer(text):
-        words = " ".join(_MARKS.sub(" ", match[0]).split())
-        if len(words) > _SHORTEST and not _LICENCE.search(words):
-            return words[:MAX_SUMMARY]
-    return ""
+    return Pieces(language, len(lines), len(data), made, found, []), lines
 
 
 def bodies(pieces: Pieces, lines: list[str]) -> list[str]:

@@ -1,85 +1,80 @@
-"""The index of one repository, at one revision or in its work tree, for retrieval. `IndexKeeper` is the thread that
-reads the work tree and keeps the index fresh.
+"""The index of one repository, at one revision or in its work tree, with the records of the work on it: what a question
+searches and looks up. It tells where things stand; what answers is decided elsewhere.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
-import threading
 from collections.abc import Callable, Sequence
 from functools import wraps
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
-import numpy as np
 from msgspec import Struct
 
-from helix_tui.core.ask.corpus.git import Git
-from helix_tui.core.ask.corpus.languages import DOCUMENTS
-from helix_tui.core.ask.corpus.listing import NothingToAsk, decode, left_out, role_of, split_lines
 from helix_tui.core.ask.corpus.reader import enclosing, trails
-from helix_tui.core.ask.index.contents import Contents
-from helix_tui.core.ask.index.database import FILE
-from helix_tui.core.ask.index.question import IndexQuery, read_question
-from helix_tui.core.ask.index.ranking import Ranking, RankingSources, rank
-from helix_tui.core.ask.index.trees import derived_tree, read_tree
-from helix_tui.core.ask.index.view import StaleView
+from helix_tui.core.ask.index import channels
+from helix_tui.core.ask.index.contents import Contents, may_hold_tree
+from helix_tui.core.ask.index.database import FILE, MOST_CHUNKS, VERSION, FileRow
+from helix_tui.core.ask.index.trees import read_tree
+from helix_tui.core.ask.question import Question, read_question, terms_in
 from helix_tui.core.ask.records import (
     Definition,
-    Document,
     Heading,
-    PastCommit,
-    Progress,
+    Kind,
     RankedFile,
     Role,
-    SkippedFile,
     Span,
     Tree,
     Use,
     UseKind,
+    commit_span,
     text_hash,
 )
 from helix_tui.core.ask.tokens import terms_of
-from helix_tui.core.ground import log as logs
-from helix_tui.core.ground.files import is_folder
-from helix_tui.core.ground.git import GitFailed
-from helix_tui.core.ground.processes.threads import keep_at
+from helix_tui.core.ground.files import is_file
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_line
 
-BLAME_S = 5.0
-"""Maximum seconds to wait for the commits of lines: a tenth of one is usual."""
-MOST_ORIGINS = 500
-
+MOST_SPAN_LINES = 120
+MOST_OPENING = 60
+"""Maximum lines of a README's introduction."""
+DOC_FILES = 24
+"""Documents whose headings are looked at for one query, at most."""
 _SPAN_FILES = 60
-_RANKINGS = 16
+_SEARCHES = 16
 _USE_FILES = 400
-"""Maximum files searched for the uses of a name; a name in more files is used everywhere."""
-RANKED = 500
-"""Maximum files returned from a ranking."""
+"""Files searched for the uses of a name, at most; a name in more files is used everywhere."""
 _LONG_LINE = 2_000
 _IMPORT = re.compile(r"\s*(?:from|import|use|#\s*include|export\b.*\bfrom)\b")
-TREE_FILES = 1_000
-"""Maximum files whose definitions are in the tree; in a larger repository only those of the first ones."""
+_README = re.compile(r"(?:^|/)readme[^/]*$", re.IGNORECASE)
+_KINDS: dict[str, Kind] = {"class": "class", "type": "class", "function": "function", "method": "function"}
 
 
-def open_index(
-    project: Project, revision: str | None = None, *, in_memory: bool = False, with_meaning: bool = True
-) -> RepositoryIndex:
+def open_index(project: Project, revision: str | None = None, *, in_memory: bool = False) -> RepositoryIndex:
     """The index of a project's work tree, or of a revision of it.
 
-    ``with_meaning`` false leaves the encoder out. It is empty before `RepositoryIndex.refresh`; files read by an
-    earlier run are not read again. If ``.helix`` is not writable the index is in memory.
+    It is empty before `RepositoryIndex.refresh`; files read by an earlier run are not read again. If ``.helix`` is not
+    writable the index is in memory.
 
     Raises:
         NothingToAsk: the folder or the revision does not exist.
         GitFailed: git is missing, or fails.
     """
     # of this work tree, whose files differ from those of others of the project
-    path = None if in_memory else Path(project.root, ".helix", "ask", FILE)
-    return RepositoryIndex(project.root, path, revision, with_meaning=with_meaning)
+    folder = Path(project.root, ".helix", "ask")
+    if in_memory:
+        return RepositoryIndex(project.root, None, revision)
+    if revision is None:
+        return RepositoryIndex(project.root, folder / FILE)
+    name = re.sub(r"[^\w.-]", "_", revision)[:60]
+    path = folder / f"index-{VERSION}-{name}.db"
+    fresh = not is_file(path) and is_file(folder / FILE)
+    index = RepositoryIndex(project.root, path, revision)
+    if fresh:
+        # most of a revision's files are those of the work tree
+        index.begin_with(folder / FILE)
+    return index
 
 
 _Words = ParamSpec("_Words")
@@ -89,15 +84,14 @@ _Found = TypeVar("_Found")
 def _asking(
     method: Callable[Concatenate[RepositoryIndex, _Words], _Found],
 ) -> Callable[Concatenate[RepositoryIndex, _Words], _Found]:
-    """One thread at a time; changes by another process and damage to the file are repaired once."""
+    """One thread at a time; damage to the file is repaired once."""
 
     @wraps(method)
     def asked(self: RepositoryIndex, /, *words: _Words.args, **named: _Words.kwargs) -> _Found:
         with self._lock:
             try:
+                self._fresh()
                 return method(self, *words, **named)
-            except StaleView:
-                self._look_again()
             # busy or not readable: a DatabaseError by class, but not damaged
             except sqlite3.OperationalError:
                 raise
@@ -110,258 +104,267 @@ def _asking(
     return asked
 
 
+class FoundSpans(Struct, frozen=True):
+    """The results of one search, best first, in an order that depends only on the content."""
+
+    files: tuple[RankedFile, ...]
+    spans: tuple[Span, ...]
+
+
 class RepositoryIndex(Contents):
     """Retrieval over one tree. One thread may query it while another refreshes it."""
 
-    # -- asking ------------------------------------------------------------------------------------
-
-    @_asking
-    def rank_files(self, query: str | IndexQuery, limit: int = RANKED, *, rerank: bool = True) -> list[RankedFile]:
-        """The files relevant to the question, best first; ties in order of path.
-
-        ``rerank`` false leaves out the encoder, which may take a second for a part of the repository that is new to
-        it: use it while the user types, and for queries generated by a search.
-        """
-        with self._lock:
-            ranking = self._rank(query, rerank)
-            return ranking.files(ranking.order[:limit])
+    # -- searching ---------------------------------------------------------------------------------
 
     @_asking
     def search(
-        self, query: str | IndexQuery, k: int = 20, *, per_file: int = 3, files: Sequence[str] = (), rerank: bool = True
-    ) -> list[Span]:
-        """The best ``k`` spans, at most ``per_file`` of one file; only of ``files`` if given."""
-        with self._lock:
-            ranking = self._rank(query, rerank)
-            wanted = {self._view.position[file] for file in files if file in self._view.position}
-            chosen = [at for at in ranking.order if at in wanted] if files else ranking.order
-            return self._spans(ranking, chosen[: max(k, _SPAN_FILES)], per_file, k)
+        self, query: str | Question, *, spans: int = 60, roles: Sequence[Role] = (), per_file: int = 3
+    ) -> FoundSpans:
+        """Files and spans for a text, through every channel; of files of some roles only, if any is named."""
+        question = read_question(query) if isinstance(query, str) else query
+        found = self._search(question)
+        files = tuple(one for one in found.files if not roles or one.role in roles)
+        rows: list[tuple[float, str, int, RankedFile]] = []
+        for one in files[: max(spans, _SPAN_FILES)]:
+            hits = found.hits.get(one.file, ())[:per_file]
+            # a file found by its name or its history may have no passage with a word of the question
+            best = hits[0].score if hits else 1.0
+            chunks = [(hit.chunk, hit.score / best) for hit in hits] or [(0, 1.0)]
+            rows += [(-one.score * (0.5 + 0.5 * share), one.file, chunk, one) for chunk, share in chunks]
+        rows.sort(key=lambda row: row[:3])
+        made = (self._span(one, chunk, -score) for score, _, chunk, one in rows[:spans])
+        return FoundSpans(files, tuple(span for span in made if span is not None))
 
-    def _rank(self, query: str | IndexQuery, rerank: bool) -> Ranking:
-        """The ranking for a question; the last ones are cached, as files and spans are requested in turn."""
-        found = self._rankings.get((query, rerank))
+    def _search(self, question: Question) -> channels.Found:
+        """The files of a question; the last ones are kept, as a run asks for the same again."""
+        found = self._searches.get(question)
         if found is None:
-            question = read_question(query) if isinstance(query, str) else query
-            if len(self._rankings) >= _RANKINGS:
-                self._rankings.clear()
-            known = RankingSources(self._view, self._history, self, self._meanings if rerank else None)
-            found = self._rankings[query, rerank] = rank(question, known)
+            if len(self._searches) >= _SEARCHES:
+                self._searches.clear()
+            found = self._searches[question] = channels.search(question, self._database)
         return found
 
-    def _spans(self, ranking: Ranking, chosen: Sequence[int], per_file: int, k: int) -> list[Span]:
-        """The best chunks of some files; a file's further chunks count less than its best one."""
-        view = self._view
-        most = float(ranking.chunks.max(initial=0.0)) or 1.0
-        found: list[tuple[float, str, int, float, RankedFile]] = []
-        for at, one in zip(chosen, ranking.files(chosen), strict=True):
-            row = int(view.row[at])
-            first, last = int(view.first[row]), int(view.first[row + 1])
-            scores = ranking.chunks[first:last]
-            best = np.lexsort((np.arange(len(scores)), -scores))[:per_file].tolist()
-            top = float(scores[best[0]]) if best else 0.0
-            for place, chunk in enumerate(best):
-                score = float(scores[chunk])
-                # a file found by its name or its history may have no chunk with a word of the question
-                if score > 0 or place == 0:
-                    share = score / top if top > 0 else 1.0
-                    found.append((-one.score * (0.5 + 0.5 * share), one.file, chunk, score / most, one))
-        found.sort(key=lambda row: row[:3])
-        return [self._span(one, chunk, -score, lexical) for score, _, chunk, lexical, one in found[:k]]
-
-    def _span(self, ranked: RankedFile, chunk: int, score: float, lexical: float) -> Span:
-        cut = self.pieces(ranked.file).chunks[chunk]
+    def _span(self, ranked: RankedFile, chunk: int, score: float) -> Span | None:
+        chunks = self.pieces(ranked.file).chunks
+        if chunk >= len(chunks):
+            return None
+        cut = chunks[chunk]
         text = "\n".join(self.lines(ranked.file, cut.start, cut.end))
-        channels = {**ranked.channels, "chunk": lexical}
         return Span(
-            ranked.file, cut.start, cut.end, cut.kind, cut.header, text, text_hash(text), score, channels, ranked.role
+            ranked.file, cut.start, cut.end, cut.kind, cut.header, text, text_hash(text), score, ranked.channels,
+            ranked.role,
+        )  # fmt: skip
+
+    @_asking
+    def search_records(self, question: Question, most: int) -> list[Span]:
+        """The passages of records that speak most of a question, best first, their scores as shares of the best one;
+        and every passage of a record that it names by its id.
+        """
+        named = [
+            span
+            for word in dict.fromkeys(re.findall(r"[\w.-]*\w", question.text))
+            for row in self._database.records(word)
+            for span in self._sections(row.path, 1.0)
+        ]
+        hits = self._database.matching("work", channels.terms_for(question.text, self._database, "work"), most)
+        rows = self._database.by_id({number // MOST_CHUNKS for number, _ in hits})
+        best = max((score for _, score in hits), default=1.0)
+        found = [
+            span
+            for number, score in hits
+            if number // MOST_CHUNKS in rows
+            for span in self._sections(rows[number // MOST_CHUNKS].path, score / best, number % MOST_CHUNKS)
+        ]
+        return list({span.key: span for span in (*found, *named)}.values())
+
+    @_asking
+    def record(self, word: str) -> str:
+        """The path of the record that an id, or an unmistakable part of one, names; empty if none has it."""
+        return next((row.path for row in self._database.records(word)), "")
+
+    def _sections(self, path: str, score: float, at: int | None = None) -> list[Span]:
+        """The passages of a record, or one of them."""
+        chunks = self.pieces(path).chunks
+        chosen = chunks if at is None else chunks[at : at + 1]
+        texts = ["\n".join(self.lines(path, cut.start, cut.end)).rstrip("\n") for cut in chosen]
+        return [
+            Span(path, cut.start, cut.start + text.count("\n"), "section", cut.header, text, text_hash(text), score,
+                 {"records": score}, "record")
+            for cut, text in zip(chosen, texts, strict=True)
+        ]  # fmt: skip
+
+    @_asking
+    def vectors(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """The stored vectors of some texts, by the texts' hashes."""
+        return self._database.vectors(keys)
+
+    @_asking
+    def keep_vectors(self, rows: Sequence[tuple[str, bytes]]) -> None:
+        """Store vectors, unless the index is busy."""
+        self._database.keep_vectors(rows)
+
+    @_asking
+    def rarity(self, term: str) -> float:
+        """A term's weight by rarity among the passages of files; one that none has counts like one that one has."""
+        among = self._database.passages()
+        return channels.rarity(self._database.passages_with([term]).get(term, 1), among) if among else 1.0
+
+    @_asking
+    def commits(self, text: str, most: int) -> list[Span]:
+        """The commits with messages most similar to a text, each as a whole, best first, without merges."""
+        terms = channels.terms_for(text, self._database, "message")
+        found = dict(self._database.matching("message", terms, most))
+        best = max(found.values(), default=1.0)
+        rows = sorted(self._database.past(found), key=lambda row: (-found[row.id], row.sha))
+        return [commit_span(row.sha, row.subject, row.body, row.files, found[row.id] / best) for row in rows]
+
+    @_asking
+    def commit_at(self, sha: str) -> list[Span]:
+        """The known commit with a hash, or with a hash that starts so, as a whole; empty if there is none."""
+        rows = sorted(
+            (row for row in self._database.past() if sha and row.sha.startswith(sha)), key=lambda row: row.sha
         )
+        return [commit_span(row.sha, row.subject, row.body, row.files, 1.0) for row in rows[:1]]
+
+    @_asking
+    def past(self) -> list[tuple[str, Sequence[str]]]:
+        """(subject, files) of the commits in the index."""
+        return [(row.subject, row.files) for row in self._database.past()]
 
     # -- looking things up -------------------------------------------------------------------------
 
-    def documents(self) -> list[Document]:
-        """Every searchable file, in order of path."""
-        return self._view.documents
-
-    def skipped(self) -> list[SkippedFile]:
-        """Every tracked file that is not searched, with the reason."""
-        return [SkippedFile(path, reason) for path, reason in self._skipped]
-
-    def lines(self, file: str, start: int = 1, end: int | None = None) -> list[str]:
-        """Lines of a file at the revision, counted from 1, both ends included; empty if the file is unknown."""
-        with self._lock:
-            lines = self._texts.get(file)
-            if lines is None:
-                lines = self._keep_lines(file, self._text_of(file))
-        return lines[max(0, start - 1) : end]
-
-    def _keep_lines(self, file: str, text: str) -> list[str]:
-        if len(self._texts) > 500:
-            self._texts.clear()
-        lines = self._texts[file] = split_lines(text)
-        return lines
-
-    def _text_of(self, file: str) -> str:
-        """The text of a file at the revision; empty if the file is unknown."""
-        oid = self._oids.get(file)
-        data = None if oid is None else self.source.text(file, oid)
-        return "" if data is None else decode(data)
-
-    def share(self, term: str) -> float:
-        """The share of all searchable contents that contain a term, 0 to 1."""
-        with self._lock:
-            chunks, _ = self._view.postings(term)
-            rows = len(np.unique(self._view.row_of[chunks]))
-            return rows / len(self._view) if len(self._view) else 0.0
+    @property
+    def revision(self) -> str:
+        """The commit that is searched; empty for the work tree."""
+        return self.commit or "" if self.source.revision is not None else ""
 
     @_asking
-    def definitions(self, name: str, *, any_case: bool = False) -> list[Definition]:
-        """Where a name is defined; source before tests, then in order of path and line."""
-        found = []
-        with self._lock:
-            for defined, key in self._database.keys_defining(name, any_case=any_case):
-                for path in self._paths_of(key):
-                    found += [
-                        Definition(one.name, one.kind, path, one.start, one.end, one.header, role_of(path))
-                        for one in self.pieces(path).definitions
-                        if one.name == defined
-                    ]
-        return sorted(found, key=lambda one: (one.role != "source", one.file, one.start, one.end))
+    def definitions(self, name: str) -> list[Definition]:
+        """Where a name is defined; a dotted one by its last part inside the one before; source before tests."""
+        owner, _, last = name.replace("::", ".").rpartition(".")
+        pairs = {(defined, number) for _, defined, number in self._database.defining([last]) if defined == last}
+        rows = self._database.by_id({number for _, number in pairs})
+        found = [
+            _definition(one.name, one.kind, rows[number], one.start, one.end, one.header)
+            for defined, number in pairs
+            if number in rows
+            for one in self.pieces(rows[number].path).definitions
+            if one.name == defined
+        ]
+        found.sort(key=lambda one: (one.role != "source", one.file, one.start, one.end))
+        owners = owner.rpartition(".")[2]
+        within = [one for one in found if owners and owners in (*one.header.split("."), _module(one.file))]
+        # `a.b` has no definition if nothing called b is inside a
+        return within or (found if not owner else [])
 
     @_asking
     def definitions_in(self, file: str) -> list[Definition]:
         """The definitions of a file in order of line."""
-        role = role_of(file)
-        with self._lock:
-            return [
-                Definition(one.name, one.kind, file, one.start, one.end, one.header, role)
-                for one in self.pieces(file).definitions
-            ]
+        rows = self._database.at([file])
+        return [
+            _definition(one.name, one.kind, row, one.start, one.end, one.header)
+            for row in rows
+            for one in self.pieces(file).definitions
+        ]
 
     @_asking
-    def imports(self, file: str) -> list[str]:
-        """What a file imports, as written."""
-        with self._lock:
-            return list(self.pieces(file).imports)
-
-    @_asking
-    def uses(self, name: str, limit: int = 50, role: Role | None = None) -> list[Use]:
-        """Lines that mention a name outside its definition's first line; source before tests, in order of
-        path. With a role, those of its files only: no other one is read.
-        """
+    def uses(self, name: str, *, most: int = 50) -> list[Use]:
+        """Lines that mention a name outside its definition's first line; source before tests, in order of path."""
+        name = name.replace("::", ".").rpartition(".")[2]
         word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
         call = re.compile(rf"(?<!\w){re.escape(name)}\s*[(<\[]")
         found: list[Use] = []
-        with self._lock:
-            mentioning = self._files_mentioning(name)
-            roles = {path: self._view.documents[self._view.position[path]].role for path in mentioning}
-            mentioning = [path for path in mentioning if role is None or roles[path] == role]
-            mentioning.sort(key=lambda path: roles[path] != "source")
-            for path in mentioning[:_USE_FILES]:
-                # a file may contain the stems of the name's parts without the name: skip it before splitting lines
-                if path not in self._texts:
-                    text = self._text_of(path)
-                    if name not in text:
-                        continue
-                    self._keep_lines(path, text)
-                pieces = self.pieces(path)
-                defining = {one.start for one in pieces.definitions if one.name == name}
-                for number, line in enumerate(self.lines(path), 1):
-                    if name not in line or number in defining or not word.search(line[:_LONG_LINE]):
-                        continue
-                    kind = _use_kind(line, call)
-                    header = enclosing(pieces.definitions, number)
-                    found.append(Use(name, path, number, line, header, roles[path], kind))
-                # more than requested, as they are sorted only afterwards
-                if len(found) >= limit * 4:
-                    break
-        return sorted(found, key=lambda use: (use.role != "source", use.file, use.line))[:limit]
+        for row in self._files_mentioning(name)[:_USE_FILES]:
+            pieces = self.pieces(row.path)
+            defining = {one.start for one in pieces.definitions if one.name == name}
+            for number, line in enumerate(self.lines(row.path), 1):
+                if name not in line or number in defining or not word.search(line[:_LONG_LINE]):
+                    continue
+                header = enclosing(pieces.definitions, number)
+                found.append(Use(name, row.path, number, line, header, row.role, _use_kind(line, call)))
+            # more than requested, as they are sorted only afterwards
+            if len(found) >= most * 4:
+                break
+        return sorted(found, key=lambda use: (use.role != "source", use.file, use.line))[:most]
+
+    def _files_mentioning(self, name: str) -> list[FileRow]:
+        """The files with all terms of a name in one passage, sources first, in order of path."""
+        rows = self._database.matching("passage", terms_of(name), _USE_FILES * 4, every=True)
+        files = self._database.by_id({number // MOST_CHUNKS for number, _ in rows})
+        return sorted(files.values(), key=lambda row: (row.role != "source", row.path))
 
     @_asking
-    def headings(self, file: str | None = None) -> list[Heading]:
-        """The headings of one document, or of all, in order of path and line."""
-        found = []
-        with self._lock:
-            for document in self._view.documents:
-                if document.language in DOCUMENTS and file in (None, document.file):
-                    titles = self.pieces(document.file).titles
-                    found += [
-                        Heading(document.file, one.level, one.text, one.start, one.end, trail)
-                        for one, trail in zip(titles, trails(titles), strict=True)
-                    ]
-        return found
+    def headings_in(self, file: str) -> list[Heading]:
+        """The headings of a document in order of line."""
+        titles = self.pieces(file).titles
+        return [
+            Heading(file, one.level, one.text, one.start, one.end, trail)
+            for one, trail in zip(titles, trails(titles), strict=True)
+        ]
 
     @_asking
-    def tree(self) -> Tree:
-        """The tree of the repository: folders, files, their headings and top definitions."""
-        with self._lock:
-            if self._tree is None:
-                self._tree = self._derive_tree()
-            return self._tree
-
-    def _derive_tree(self) -> Tree:
-        documents = self._view.documents
-        headings: dict[str, list[Heading]] = {}
-        for heading in self.headings():
-            headings.setdefault(heading.file, []).append(heading)
-        defined = {document.file: self.definitions_in(document.file) for document in documents[:TREE_FILES]}
-        return derived_tree(self.source.root.name, documents, headings, defined)
+    def headings(self, terms: Sequence[str]) -> list[Heading]:
+        """Headings with any of some stems, in the documents that have most of these in their headings."""
+        wanted = frozenset(terms)
+        rows = self._database.by_id(
+            {number for number, _ in self._database.matching("names", sorted(wanted), channels.MOST_FILES)}
+        )
+        documents = sorted(row.path for row in rows.values() if row.role == "doc")[:DOC_FILES]
+        return [
+            one for file in documents for one in self.headings_in(file) if not wanted.isdisjoint(terms_in(one.title))
+        ]
 
     @_asking
     def trees(self) -> list[Tree]:
         """The trees stored as JSON in the repository, in order of path."""
+        if self._trees is not None:
+            return self._trees
         found = []
-        with self._lock:
-            for path in self._tree_files:
-                data = self.source.text(path, self._oids.get(path, ""))
-                tree = None if data is None else read_tree(path, data)
-                if tree is not None:
-                    found.append(tree)
+        for row in self._database.files("path LIKE '%tree%.json' OR path LIKE '%dag%.json'"):
+            data = self.source.text(row.path, row.oid) if may_hold_tree(row.path) else None
+            tree = None if data is None else read_tree(row.path, data)
+            if tree is not None:
+                found.append(tree)
+        self._trees = found
         return found
 
     @_asking
-    def commits(self, query: str | IndexQuery, limit: int = 20) -> list[PastCommit]:
-        """Past commits with messages similar to the question, best first."""
-        with self._lock:
-            return self._history.similar(read_question(query) if isinstance(query, str) else query, limit)
+    def opening(self) -> Span | None:
+        """The beginning of the repository's README, the one nearest its root; None if it has none."""
+        files = [row.path for row in self._database.files("name LIKE 'readme%'") if _README.search(row.path)]
+        first = min(files, key=lambda file: (file.count("/"), file), default=None)
+        return None if first is None else self.span_at(first, 1, MOST_OPENING)
 
-    def past(self) -> list[PastCommit]:
-        """The past commits in the index, newest first."""
-        with self._lock:
-            return self._history.past()
+    @_asking
+    def span_at(self, file: str, start: int, end: int) -> Span | None:
+        """Some lines of a file as a span; None if the file has no such lines."""
+        lines = self.lines(file, start, min(end, start + MOST_SPAN_LINES - 1))
+        row = next(iter(self._database.at([file])), None)
+        if not lines or row is None:
+            return None
+        end = start + len(lines) - 1
+        text = "\n".join(lines)
+        kind, header = self._place(file, start, end)
+        return Span(file, start, end, kind, header, text, text_hash(text), role=row.role)
 
-    def origins(self, file: str, first: int, last: int) -> list[str]:
-        """The commit that each of some lines of a file comes from; empty if unknown, or if git takes too long."""
-        with self._lock:
-            git, place = self.source.git, (file, self._oids.get(file, ""), self.commit, first, last)
-            if git is None or self.commit is None or file not in self._oids:
-                return []
-            # the lock is released before git runs: it may take seconds, and questions wait for the lock
-            found = self._origins.get(place)
-        if found is None:
-            try:
-                revision = self.commit if self.source.revision is not None else None
-                found = Git(git.root, timeout=BLAME_S).blame(file, first, last, revision=revision)
-            except GitFailed as error:
-                logs.logger("ask").info("%s: %s", file, error)
-                return []
-            with self._lock:
-                if len(self._origins) >= MOST_ORIGINS:
-                    self._origins.clear()
-                self._origins[place] = found
-        return found
+    def _place(self, file: str, start: int, end: int) -> tuple[Kind, str]:
+        """The kind of the lines, and the definition or section that contains them."""
+        definitions = self.definitions_in(file)
+        middle = (start + end) // 2
+        around = [one for one in definitions if one.start <= start and end <= one.end]
+        around = around or [one for one in definitions if one.start == start or one.start <= middle <= one.end]
+        if around:
+            inner = max(around, key=lambda one: (one.start, -one.end))
+            exact = inner.start == start
+            return (_KINDS.get(inner.kind, "lines") if exact else "lines"), inner.header
+        sections = [one for one in self.headings_in(file) if one.start <= start <= one.end]
+        if sections:
+            return "section", max(sections, key=lambda one: (one.start, one.level)).path
+        return "lines", ""
 
-    def _files_mentioning(self, name: str) -> list[str]:
-        """The files with all terms of a name, in order of path."""
-        terms = terms_of(name)
-        said = np.full(len(self._view.first) - 1, bool(terms))
-        for term in terms:
-            here = np.zeros_like(said)
-            here[self._view.row_of[self._view.postings(term)[0]]] = True
-            said &= here
-        return [self._view.paths[at] for at in np.flatnonzero(said[self._view.row]).tolist()]
 
-    def _paths_of(self, key: str) -> list[str]:
-        return [self._view.paths[at] for at in self._view.files_of_key.get(key, ())]
+def _definition(name: str, kind: str, row: FileRow, start: int, end: int, header: str) -> Definition:
+    return Definition(name, kind, row.path, start, end, header, row.role)
 
 
 def _use_kind(line: str, call: re.Pattern[str]) -> UseKind:
@@ -370,144 +373,5 @@ def _use_kind(line: str, call: re.Pattern[str]) -> UseKind:
     return "call" if call.search(line[:_LONG_LINE]) else "mention"
 
 
-QUIET_MS = 800
-"""How long files must be unchanged before they are read again."""
-
-
-class State(Struct, frozen=True):
-    """The state of the index."""
-
-    files: int = 0
-    progress: Progress | None = None
-    """How far reading is; None if nothing is being read."""
-    problem: str = ""
-
-
-PATIENCE_S = 3.0
-"""How long a question waits for the whole repository once a part of it can be searched: a small one is complete by
-then, and a large one is searched as far as it was read."""
-
-
-class IndexKeeper:
-    """Reads a project's files into its index, in its own thread, until it is stopped."""
-
-    def __init__(self, project: Project, tell: Callable[[State], None], *, watch: bool = True) -> None:
-        """``tell`` is called from the thread with every new state."""
-        self._project = project
-        self._tell = tell
-        self._watch = watch
-        self._stop = threading.Event()
-        self._ready = threading.Event()
-        self._whole = threading.Event()
-        self._thread = threading.Thread(
-            target=keep_at, args=(self._keep, self._stop.wait), name="ask-index", daemon=True
-        )
-        self._index: RepositoryIndex | None = None
-        self.state = State(progress=Progress("list", 0, 0, 0.0))
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop the thread, which closes the database."""
-        self._stop.set()
-
-    def index(self, timeout: float = 30.0) -> RepositoryIndex | None:
-        """The index, as soon as part of it can be searched, or None."""
-        self._ready.wait(timeout)
-        self._whole.wait(min(timeout, PATIENCE_S))
-        return self._index
-
-    def _say(self, state: State) -> None:
-        self.state = state
-        self._tell(state)
-
-    def _keep(self) -> None:
-        try:
-            index = open_index(self._project)
-            self._index = index
-            try:
-                self._read(index)
-                if self._watch:
-                    self._follow(index)
-                # if the tree cannot be watched the index can still be searched
-                self._stop.wait()
-            finally:
-                # do not hand out an index that is being closed
-                self._index = None
-                index.close()
-        except (NothingToAsk, GitFailed, OSError) as error:
-            self._say(State(problem=str(error)))
-        finally:
-            self._ready.set()
-            self._whole.set()
-
-    def _read(self, index: RepositoryIndex) -> None:
-        def report(progress: Progress) -> None:
-            if progress.phase == "parse" and progress.done:
-                self._ready.set()  # what has been read can be searched
-            self._say(State(len(index.documents()) if progress.phase == "done" else self.state.files, progress))
-
-        done = index.refresh(report, stop=self._stop.is_set)
-        self._ready.set()
-        self._whole.set()
-        self._say(State(done.files))
-
-    def _follow(self, index: RepositoryIndex) -> None:
-        """Refresh after changes until stopped; if the kernel has no watches left, changes are not followed."""
-        new: set[str] = set()
-        while not self._stop.is_set():
-            new = {folder for folder in new if is_folder(folder)}
-            folders = self._folders(index) | new
-            try:
-                new |= self._follow_in(folders, index)
-            except FileNotFoundError:  # a folder was removed before it was watched
-                self._stop.wait(0.5)
-            except (OSError, RuntimeError) as error:
-                logs.logger("ask").warning("changes of files are not followed: %s", clean_line(str(error), 200))
-                return
-
-    def _follow_in(self, folders: set[str], index: RepositoryIndex) -> set[str]:
-        """Refresh after changes in some folders until others must be watched; return the folders that appeared."""
-        import watchfiles  # imported here: it takes 30 ms, in the watching thread only
-
-        new: set[str] = set()
-        settled = False
-        for changes in watchfiles.watch(
-            *sorted(folders),
-            watch_filter=lambda _, path: self._concerns(path),
-            debounce=QUIET_MS,
-            stop_event=self._stop,
-            rust_timeout=500,
-            yield_on_timeout=True,
-            raise_interrupt=False,
-            # recursive watches would follow every evidence folder, and watchfiles keeps an entry for each one after
-            # its removal: 7 MB after 40,000
-            recursive=False,
-        ):
-            if settled and not changes:
-                continue
-            # files may have changed while the watches were set up
-            settled = True
-            self._read(index)
-            new |= {path for _, path in changes if is_folder(path) and self._concerns(f"{path}/x")}
-            if self._folders(index) | new != folders:
-                break
-        return new
-
-    def _folders(self, index: RepositoryIndex) -> set[str]:
-        """The existing folders of documents, the root, and git's folder, where ``git add`` changes the index."""
-        root = self._project.root
-        # asked after every change: paths are made of distinct folders only, not of every file
-        places = {document.file.rpartition("/")[0] for document in index.documents()}
-        wanted = {root, *(root / above for place in map(PurePosixPath, places) for above in (place, *place.parents))}
-        if self._project.git_dir is not None:
-            wanted.add(self._project.git_dir)
-        return {str(folder) for folder in wanted if is_folder(folder)}
-
-    def _concerns(self, path: str) -> bool:
-        """Whether a change of a path may change the index."""
-        if self._project.git_dir is not None and path.startswith(f"{self._project.git_dir}{os.sep}"):
-            return path == str(self._project.git_dir / "index")
-        return left_out(path.removeprefix(f"{self._project.root}{os.sep}")) is None
+def _module(file: str) -> str:
+    return file.rpartition("/")[2].partition(".")[0]

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.ask.records import Definition, Document, Heading, NodeEvidence, Tree, TreeNode
+from helix_tui.core.ask.records import NodeEvidence, Tree, TreeNode
 from helix_tui.core.ground.text import clean_line, counted
 
 MAX_NODES = 5_000
@@ -29,7 +29,6 @@ RECOMMENDED = (
 )  # fmt: skip
 """Fields of a node that make it reproducible (docs/knowledge/dag-node-schema.md)."""
 MAX_FIELD_BYTES = 4_000
-_TOP = ("class", "type", "function", "module")
 
 
 def read_tree(path: str, data: bytes) -> Tree | None:
@@ -110,81 +109,6 @@ def _link_children(nodes: dict[str, TreeNode]) -> None:
             # a node's own link to its parent takes precedence over others' links to their children
             if found is not None and not found.parent and child != node.id:
                 nodes[child] = replace(found, parent=node.id)
-
-
-def derived_tree(
-    name: str,
-    documents: Sequence[Document],
-    headings: Mapping[str, Sequence[Heading]],
-    definitions: Mapping[str, Sequence[Definition]],
-) -> Tree:
-    """Folders, files, and in each file its headings or its top definitions, as one tree."""
-    nodes: dict[str, dict[str, Any]] = {".": _row(name, "folder", "", ())}
-    for document in documents:
-        parent = _folders(nodes, document.file)
-        evidence = NodeEvidence(_type_of(document), document.file)
-        nodes[document.file] = _row(
-            document.file.rpartition("/")[2], "file", parent, (evidence,), (document.role, document.language)
-        )
-        for node_id, row in _inside(document, headings.get(document.file, ()), definitions.get(document.file, ())):
-            if len(nodes) < MAX_NODES:
-                nodes.setdefault(node_id, row)
-    children: dict[str, list[str]] = {}
-    for node_id, row in nodes.items():
-        if node_id != ".":
-            children.setdefault(row["parent"], []).append(node_id)
-    built = {
-        node_id: TreeNode(
-            node_id, row["title"], row["summary"], row["tags"], row["evidence"], row["parent"],
-            tuple(children.get(node_id, ())), (("parent", row["parent"]),) if row["parent"] else (),
-            row["type"],
-        )
-        for node_id, row in nodes.items()
-    }  # fmt: skip
-    return Tree("repository", name, "", ".", built)
-
-
-def _type_of(document: Document) -> Literal["doc", "code", "test"]:
-    return "doc" if document.role == "doc" else "test" if document.role == "test" else "code"
-
-
-def _inside(
-    document: Document, headings: Sequence[Heading], definitions: Sequence[Definition]
-) -> list[tuple[str, dict[str, Any]]]:
-    rows = []
-    for heading in headings:
-        if heading.level <= 3:
-            evidence = (NodeEvidence("doc", document.file, heading=heading.title),)
-            rows.append((f"{document.file}#{heading.start}", _row(heading.title, "section", document.file, evidence)))
-    for one in definitions:
-        if one.kind in _TOP and "." not in one.header:
-            evidence = (NodeEvidence(_type_of(document), document.file, symbol=one.name),)
-            rows.append((f"{document.file}::{one.header}", _row(one.name, one.kind, document.file, evidence)))
-    return rows
-
-
-def _folders(nodes: dict[str, dict[str, Any]], path: str) -> str:
-    parent = "."
-    steps = path.split("/")[:-1]
-    for depth in range(len(steps)):
-        folder = "/".join(steps[: depth + 1]) + "/"
-        if folder not in nodes:
-            nodes[folder] = _row(steps[depth], "folder", parent, ())
-        parent = folder
-    return parent
-
-
-def _row(
-    title: str, type_: str, parent: str, evidence: tuple[NodeEvidence, ...], tags: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    return {
-        "title": title,
-        "summary": f"{type_} {title}",
-        "tags": tags,
-        "evidence": evidence,
-        "parent": parent,
-        "type": type_,
-    }
 
 
 def _text(value: object) -> str:

@@ -6,15 +6,15 @@ chooses the next one (docs/formats/ask.md §1, phase 1).
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.ask.records import Heading, Library, RankedFile, SearchResult, Span, SpanKey, text_hash
-from helix_tui.core.ask.retrieval.question import Question, Slot, covers, terms_in
+from helix_tui.core.ask.index.index import FoundSpans, RepositoryIndex
+from helix_tui.core.ask.question import Question, Slot, covers, terms_in
+from helix_tui.core.ask.records import Heading, RankedFile, Span, SpanKey, text_hash
 from helix_tui.core.ask.retrieval.trees import Match, Policy, matching_trees
 from helix_tui.core.ground.text import counted
 
@@ -90,9 +90,8 @@ class Pool(Struct, frozen=True):
 
     @property
     def coverage(self) -> float:
-        """Share of the required slots that are covered; without slots, any evidence is enough."""
-        required = sum(slot.required for slot in self.slots)
-        return len(self.covered) / required if required else float(bool(self.entries))
+        """Share of the required slots that are covered, by weight; without slots, any evidence is enough."""
+        return coverage_of(self.slots, self.covered) if any_required(self.slots) else float(bool(self.entries))
 
     @property
     def files(self) -> list[str]:
@@ -134,6 +133,17 @@ class Pool(Struct, frozen=True):
         return Pool(self.slots, {key: entry for key, entry in self.entries.items() if entry.span.file in kept})
 
 
+def any_required(slots: Iterable[Slot]) -> bool:
+    """Whether any slot needs evidence; a question without one asks about everything."""
+    return any(slot.required for slot in slots)
+
+
+def coverage_of(slots: Sequence[Slot], covered: Collection[str]) -> float:
+    """The share, by weight, of the required slots whose ids are covered; 1 without any."""
+    total = sum(slot.weight for slot in slots if slot.required)
+    return sum(slot.weight for slot in slots if slot.required and slot.id in covered) / total if total else 1.0
+
+
 def cut_to(span: Span, most_bytes: int, slots: Sequence[Slot], line: int = 0) -> Span:
     """Cut a span to ``most_bytes``.
 
@@ -172,7 +182,7 @@ def _fitting(lines: Sequence[str], first: int, most_bytes: int) -> list[str]:
     return kept or [lines[first].encode("utf-8", "surrogateescape")[:most_bytes].decode("utf-8", "ignore")]
 
 
-Action = Literal["seed_docs", "expand_queries", "widen_to_code", "search_open_slots", "search_records"]
+Action = Literal["seed_docs", "expand_queries", "widen_to_code", "search_open_slots"]
 
 BASE_SPANS = 80
 """Maximum spans of the first search; its code is used only if evidence from documents does not suffice."""
@@ -181,21 +191,14 @@ CODE_SPANS = 14
 SECTIONS = 4
 OPEN_QUERIES = 3
 DEFINITIONS = 3
-FOCUS_WORDS = 3
-USES = 2
-USES_ASKED_FOR = 6
+USES = 4
 MOST_USES = 24
 """Maximum uses of a name from which the best are chosen."""
-
-HISTORY = 0.6
-"""Weight of a changelog or a licence relative to other files."""
+RECORDS, COMMITS = 4, 2
+"""Passages of records, and commits, that may answer."""
 
 WORTH: dict[Via, float] = {"heading": 0.7, "tree": 0.6, "definition": 0.9, "use": 0.5, "test": 0.4}
 """Relevance of spans found without a search."""
-
-_NEWS = re.compile(
-    r"(?:^|/)(?:changelog|changes|history|news|licen[cs]e|copying|authors|notice|release[-_ ]?notes)[^/]*$", re.I
-)
 
 Brought = Iterator[tuple[str, list[tuple[Span, Via, float]]]]
 """A query (empty if none was searched), and spans with how they were found and their relevance."""
@@ -204,7 +207,7 @@ Brought = Iterator[tuple[str, list[tuple[Span, Via, float]]]]
 class Searcher:
     """Performs the actions of one run."""
 
-    def __init__(self, library: Library, question: Question, policy: Policy) -> None:
+    def __init__(self, library: RepositoryIndex, question: Question, policy: Policy) -> None:
         self.library = library
         self.best = 0.0
         """The best score of the first search."""
@@ -212,12 +215,14 @@ class Searcher:
         """The whole ranking of files for the question."""
         self.headings: tuple[Heading, ...] = ()
         """Headings that match the question, best first."""
+        self.records: tuple[Span, ...] = ()
+        """Passages of records, and commits, that speak most of it."""
         self.trees: tuple[Match, ...] = ()
         """Trees with nodes that match it."""
         self._question = question
         self._policy = policy
         self.tree_files = frozenset(tree.source for tree in library.trees())
-        self._base: SearchResult | None = None
+        self._base: FoundSpans | None = None
 
     def search(self, action: Action, pool: Pool, step: int) -> tuple[Pool, list[str]]:
         """Perform an action; return the new pool and the queries."""
@@ -229,7 +234,7 @@ class Searcher:
         }
         queries: list[str] = []
         grown = pool
-        about_all = not any(slot.required for slot in pool.slots)
+        about_all = not any_required(pool.slots)
         for query, spans in self._introduction() if about_all else doing[action](pool):
             if query and query not in queries:
                 queries.append(query)
@@ -247,18 +252,23 @@ class Searcher:
             yield "", [(span, "docs", 1.0)]
 
     def _seed(self, pool: Pool) -> Brought:
-        """Yield documents for the question, sections with matching headings, and sections named in trees."""
+        """Yield documents for the question, sections with matching headings, and sections named in trees; search the
+        records too, which become evidence only if they answer.
+        """
         query = self._question.text
-        base = self._base = self.library.search(query, spans=BASE_SPANS)
+        base = self._base = self.library.search(self._question, spans=BASE_SPANS)
         self.best = max((span.score for span in base.spans), default=0.0)
         self.ranked = tuple(base.files)
-        docs = self.library.search(query, spans=DOC_SPANS, docs_only=True)
+        docs = self.library.search(self._question, spans=DOC_SPANS, roles=("doc",))
         yield query, self._scored(docs.spans, "docs")
         terms = tuple(dict.fromkeys(term for slot in pool.slots for term in slot.terms))
         self.headings = self._near(terms)
         yield "", list(self._sections(self.headings[:SECTIONS]))
         self.trees = matching_trees(self.library.trees(), terms)
         yield "", list(self._tree_sections())
+        self.records = (
+            *self.library.search_records(self._question, RECORDS), *self.library.commits(query, COMMITS)
+        )  # fmt: skip
 
     def _expand(self, pool: Pool) -> Brought:
         """Search documents for open slots with near headings, and with symbols and file names of the best evidence."""
@@ -267,7 +277,7 @@ class Searcher:
         for slot in (pool.missing or pool.slots)[:OPEN_QUERIES]:
             near = [heading.title for heading in self._near(slot.terms)[:2]]
             query = " ".join(dict.fromkeys([slot.label, *near, *symbols[:2], *stems]))
-            found = self.library.search(query, spans=DOC_SPANS, docs_only=True)
+            found = self.library.search(query, spans=DOC_SPANS, roles=("doc",))
             yield query, self._scored(found.spans, "docs", worth=0.7)
 
     def _widen(self, pool: Pool) -> Brought:
@@ -277,20 +287,6 @@ class Searcher:
             yield self._question.text, self._scored(code[:CODE_SPANS], "code")
         for name in self._question.names:
             yield name, [*self._defined(name), *self._used(name)]
-        yield "", [*self._called(self._question.focus)]
-
-    def _called(self, focus: str) -> Iterator[tuple[Span, Via, float]]:
-        """Yield definitions with the name of the question's focus, in any case, joined or with underscores."""
-        words = re.findall(r"\w+", focus)
-        # names written as code are looked up unchanged; a longer focus is not a name
-        if self._question.names or not 0 < len(words) <= FOCUS_WORDS:
-            return
-        for name in dict.fromkeys(("".join(words), "_".join(words))):
-            for place in self.library.definitions(name, any_case=True)[:DEFINITIONS]:
-                if place.role == "source" and "." not in place.header:
-                    span = self.library.span_at(place.file, place.start, place.end)
-                    if span is not None:
-                        yield span, "definition", WORTH["definition"]
 
     def _defined(self, name: str) -> Iterator[tuple[Span, Via, float]]:
         found = sorted(
@@ -302,15 +298,14 @@ class Searcher:
                 yield span, "definition", WORTH["definition"]
 
     def _used(self, name: str) -> Iterator[tuple[Span, Via, float]]:
-        asked = self._question.kind == "usage"
         uses = sorted(
             self.library.uses(name, most=MOST_USES),
             key=lambda use: (use.role != "source", use.kind != "call", use.file, use.line),
         )
-        for use in uses[: USES_ASKED_FOR if asked else USES]:
+        for use in uses[:USES]:
             span = self.library.span_at(use.file, max(1, use.line - 2), use.line + 2)
             if span is not None:
-                yield span, "use", WORTH["use"] + (0.3 if asked else 0.0)
+                yield span, "use", WORTH["use"]
 
     def _search_open(self, pool: Pool) -> Brought:
         """Search all files for each open slot by itself."""
@@ -322,9 +317,7 @@ class Searcher:
         """Spans with their scores relative to the best one for the question, times ``worth``."""
         spans = list(spans)
         best = max([self.best, *(span.score for span in spans)], default=0.0) or 1.0
-        return [
-            (span, via, worth * span.score / best * (HISTORY if _NEWS.search(span.file) else 1.0)) for span in spans
-        ]
+        return [(span, via, worth * span.score / best) for span in spans]
 
     def _near(self, terms: tuple[str, ...]) -> tuple[Heading, ...]:
         """Headings with some of the terms: those with most of them first, then the shorter ones."""
@@ -352,7 +345,7 @@ class Searcher:
                             yield span, "tree", WORTH["tree"]
 
 
-def section_of(library: Library, path: str, title: str) -> Span | None:
+def section_of(library: RepositoryIndex, path: str, title: str) -> Span | None:
     """The section of a document with a heading, else the first 40 lines; None if the file lacks them."""
     wanted = title.strip().lower()
     if wanted:
@@ -363,12 +356,6 @@ def section_of(library: Library, path: str, title: str) -> Span | None:
 
 
 StopReason = Literal["coverage_ok", "budget", "empty", "dominance_split"]
-
-STRONG = 0.6
-"""Share of the first search's best score from which evidence counts as strong."""
-
-_NEEDS_CODE = frozenset(("location", "usage", "task"))
-_NEEDS_DOCS = frozenset(("definition", "mechanism", "check"))
 
 
 class RetrievalStep(Struct, frozen=True):
@@ -463,7 +450,10 @@ class Controller:
         pool = self.result.pool
         slots_ok = bool(pool.entries) and pool.coverage >= self._policy.min_slot_coverage_ratio
         docs_ok = len(pool.docs()) >= self._policy.min_doc_span_count
-        evidence_ok = self._evidence_ok(pool, searched_code=action == "widen_to_code" or self._did("widen_to_code"))
+        # the strongest place is known once the code has been searched, unless the documents' is as strong
+        searched_code = action == "widen_to_code" or self._did("widen_to_code")
+        strongest = max((entry.span.score for entry in pool.entries.values()), default=0.0)
+        evidence_ok = bool(pool.entries) and (searched_code or strongest >= self._searcher.best)
         top = pool.ordered[:5]
         agreement = sum(len(entry.span.channels) > 1 for entry in top) / len(top) if top else 0.0
         confidence = 0.5 * pool.coverage + 0.2 * docs_ok + 0.2 * evidence_ok + 0.1 * agreement
@@ -483,28 +473,14 @@ class Controller:
             queries=queries,
         )
 
-    def _evidence_ok(self, pool: Pool, *, searched_code: bool) -> bool:
-        """Whether the evidence is of the required kind, and strong or the strongest there is."""
-        if not pool.entries:
-            return False
-        needs_code = self._question.kind in _NEEDS_CODE or (bool(self._question.names) and not searched_code)
-        # a name that no code has is one of the documents': TS_ratio, GPa
-        if needs_code and not any(not entry.is_doc and entry.slots for entry in pool.entries.values()):
-            return False
-        strongest = max(entry.span.score for entry in pool.entries.values())
-        # once code has been searched too, there is no stronger evidence to find
-        return strongest >= STRONG * self._searcher.best or self._did("widen_to_code")
-
     def _did(self, action: Action) -> bool:
         return any(step.action == action for step in self.result.steps)
 
     def _next(self, step: RetrievalStep) -> tuple[Action | None, str]:
         """The next action and its reason; None if the loop is over, with its stop reason set."""
         result, policy = self.result, self._policy
-        docs_wanted = self._question.kind in _NEEDS_DOCS and not step.doc_coverage_ok
-        docs_open = docs_wanted and not self._did("expand_queries")
-        if step.slot_coverage_ok and step.evidence_ok and not docs_open:
-            return self._stop("coverage_ok", self._few_documents() if docs_wanted else "")
+        if step.slot_coverage_ok and step.evidence_ok and step.doc_coverage_ok:
+            return self._stop("coverage_ok", "")
         # check success before budgets: a last step that suffices is not a budget used up
         spent = ""
         if step.step >= policy.max_iters:
@@ -513,21 +489,18 @@ class Controller:
             spent = f"max_runtime_ms {policy.max_runtime_ms}"
         if spent:
             return self._stop("budget" if result.pool.entries else "empty", spent)
-        weak = []
-        if not step.slot_coverage_ok:
-            weak.append("slot coverage weak: " + ", ".join(step.missing_slots[:4]))
-        if docs_open:
-            weak.append("no document yet")
+        weak = [] if step.slot_coverage_ok else ["slot coverage weak: " + ", ".join(step.missing_slots[:4])]
+        weak += [] if step.doc_coverage_ok else [self._few_documents()]
         # each action is taken once, the cheapest first, so the loop always ends
         if weak and not self._did("expand_queries"):
             return "expand_queries", "; ".join(weak)
         if not self._did("widen_to_code"):
-            return "widen_to_code", "; ".join(weak) or "the question needs code"
+            return "widen_to_code", "; ".join(weak) or "the code may say it better"
         if step.missing_slots and not self._did("search_open_slots"):
             return "search_open_slots", "still open: " + ", ".join(step.missing_slots[:4])
         if not result.pool.entries:
             return self._stop("empty", "nothing in the repository mentions it")
-        return self._stop("budget", "no_new_evidence: every way to search was taken")
+        return self._stop("budget", f"every way to search was taken; {'; '.join(weak)}")
 
     def _few_documents(self) -> str:
         found, wanted = len(self.result.pool.docs()), self._policy.min_doc_span_count

@@ -19,9 +19,10 @@ from typing import Literal
 from msgspec import Struct
 
 from helix_tui.core.ask.corpus.listing import is_declaration
-from helix_tui.core.ask.records import Definition, Library, Span, Use
-from helix_tui.core.ask.retrieval.question import Question, Slot, covers, name_parts, names_in, terms_in
-from helix_tui.core.ask.retrieval.search import Pool, PoolEntry, Via, cut_to
+from helix_tui.core.ask.index.index import RepositoryIndex
+from helix_tui.core.ask.question import Question, Slot, covers, name_parts, names_in, terms_in
+from helix_tui.core.ask.records import Definition, Span, Use
+from helix_tui.core.ask.retrieval.search import Pool, PoolEntry, Via, coverage_of, cut_to
 from helix_tui.core.ask.retrieval.trees import Policy
 from helix_tui.core.ask.tokens import STOP_WORDS, stem
 
@@ -96,7 +97,7 @@ class Ambiguity(Struct, frozen=True):
 
 
 def resolve(
-    library: Library, question: Question, slots: Sequence[Slot], threshold: float, wanted: str = ""
+    library: RepositoryIndex, question: Question, slots: Sequence[Slot], threshold: float, wanted: str = ""
 ) -> Ambiguity:
     """Find the senses of a question's subject and select one: the user's choice, or else one with enough lead in
     evidence.
@@ -108,7 +109,7 @@ def resolve(
         return Ambiguity()
     # the first of two senses of one thing gives the label: code comes before headings
     senses = _merged(library, focus, [*_code_senses(library, question), *_named_senses(library, focus)])
-    term = question.focus or (question.names[0] if question.names else "")
+    term = question.names[0] if question.names else " ".join(question.words)
     if len(senses) < 2:
         return Ambiguity(term=term, reason="one_sense" if senses else "not_ambiguous")
     weighed = _weigh(library, senses[:MOST_SENSES], slots, focus)
@@ -149,21 +150,14 @@ def belongs(span: Span, sense: Sense) -> bool:
 
 
 def _focus_terms(question: Question) -> tuple[str, ...]:
-    """The stems of the one thing asked about; empty if the question mentions more, is long, or asks for no definition
-    or mechanism.
-    """
-    if question.is_long or question.kind not in ("definition", "mechanism"):
-        return ()
-    said = [word for word in re.findall(r"\w+", question.focus) if word.lower() not in STOP_WORDS]
+    """The stems of the one thing asked about; empty if the question mentions more."""
     if question.names:
         # a second name or another word makes clear which one is meant
         return name_parts(question.names[0]) if len(question.names) == 1 and not question.words else ()
-    if not 0 < len(said) <= MOST_FOCUS_WORDS or len(question.words) > len(said):
-        return ()
-    return tuple(stem(word.lower()) for word in said)
+    return question.terms if 0 < len(question.words) <= MOST_FOCUS_WORDS else ()
 
 
-def _named_senses(library: Library, focus: tuple[str, ...]) -> Iterator[Sense]:
+def _named_senses(library: RepositoryIndex, focus: tuple[str, ...]) -> Iterator[Sense]:
     """Yield headings and tree nodes whose names end in the word: "optical cavity", "cavity (optics)", not "cavity
     tuning".
     """
@@ -179,7 +173,7 @@ def _named_senses(library: Library, focus: tuple[str, ...]) -> Iterator[Sense]:
                 yield Sense(node.title.strip(), terms_in(node.title), anchors)
 
 
-def _code_senses(library: Library, question: Question) -> Iterator[Sense]:
+def _code_senses(library: RepositoryIndex, question: Question) -> Iterator[Sense]:
     """Yield definitions of the same name in different files; tests and examples do not count."""
     for name in question.names[:1]:
         places = [found for found in library.definitions(name) if found.role == "source"]
@@ -200,7 +194,7 @@ def _ends_in(title: str, focus: tuple[str, ...]) -> bool:
     return len(said) <= MOST_TITLE_WORDS and tuple(said[-len(focus) :]) == focus
 
 
-def _merged(library: Library, focus: tuple[str, ...], senses: Iterable[Sense]) -> list[Sense]:
+def _merged(library: RepositoryIndex, focus: tuple[str, ...], senses: Iterable[Sense]) -> list[Sense]:
     """Merge senses of one thing: their sections share many words, or have one name and no words to compare."""
     found: list[tuple[Sense, frozenset[str]]] = []
     for sense in senses:
@@ -228,7 +222,7 @@ def _apart(senses: list[Sense]) -> list[Sense]:
     ]
 
 
-def _words_at(library: Library, sense: Sense) -> frozenset[str]:
+def _words_at(library: RepositoryIndex, sense: Sense) -> frozenset[str]:
     texts = (library.span_at(at.file, at.start, max(at.end, at.start)) for at in sense.anchors if at.kind != "tree")
     return frozenset().union(*(terms_in(span.text) for span in texts if span is not None))
 
@@ -241,7 +235,7 @@ def _alike(words: frozenset[str], others: frozenset[str]) -> bool:
 
 
 def _weigh(
-    library: Library, senses: Sequence[Sense], slots: Sequence[Slot], focus: tuple[str, ...]
+    library: RepositoryIndex, senses: Sequence[Sense], slots: Sequence[Slot], focus: tuple[str, ...]
 ) -> tuple[Weighed, ...]:
     """Weigh each sense by a small search for its label; the strongest first."""
     found: list[tuple[Sense, str, list[Span], float]] = []
@@ -271,10 +265,8 @@ def _weigh(
 
 
 def _coverage(spans: Sequence[Span], slots: Sequence[Slot]) -> float:
-    required = [slot for slot in slots if slot.required]
-    if not required:
-        return 1.0
-    return round(sum(any(covers(slot, span.text) for span in spans) for slot in required) / len(required), 6)
+    covered = {slot.id for slot in slots if any(covers(slot, span.text) for span in spans)}
+    return round(coverage_of(slots, covered), 6)
 
 
 def _is_proof(span: Span, focus: tuple[str, ...]) -> bool:
@@ -299,7 +291,7 @@ def defines(line: str, focus: Sequence[str]) -> bool:
 MOST_WORDS = 4
 
 
-def concepts_in(library: Library, question: Question) -> tuple[str, ...]:
+def concepts_in(library: RepositoryIndex, question: Question) -> tuple[str, ...]:
     """Names of concepts whose words are all in a question; most words first, then by name."""
     said = frozenset(question.terms)
     if len(said) < 2:
@@ -313,7 +305,7 @@ def concepts_in(library: Library, question: Question) -> tuple[str, ...]:
     return tuple(sorted(found.values(), key=lambda name: (-len(name.split()), name)))
 
 
-def _titles(library: Library, terms: tuple[str, ...]) -> Iterator[str]:
+def _titles(library: RepositoryIndex, terms: tuple[str, ...]) -> Iterator[str]:
     for heading in library.headings(terms):
         yield heading.title
     for tree in library.trees():
@@ -362,7 +354,7 @@ class Alignment(Struct, frozen=True):
         return bool(self.links)
 
 
-def align(library: Library, pool: Pool, policy: Policy, step: int) -> tuple[Pool, Alignment]:
+def align(library: RepositoryIndex, pool: Pool, policy: Policy, step: int) -> tuple[Pool, Alignment]:
     """The pool with the code that its documents name, and how it was found."""
     docs = pool.docs()[:MOST_DOCS]
     extracted = _symbols(docs, pool.slots)
@@ -417,7 +409,7 @@ def _names(text: str) -> Iterator[str]:
     yield from names_in(text)
 
 
-def _definition(library: Library, symbol: str) -> Definition | None:
+def _definition(library: RepositoryIndex, symbol: str) -> Definition | None:
     """A symbol's definition, source before tests and types before members; None if there is none, or too many.
 
     A plain word, like ``demo``, is a symbol only if source defines a type or a function of that name.
@@ -431,7 +423,7 @@ def _definition(library: Library, symbol: str) -> Definition | None:
     return found[0] if found and len(found) <= MOST_NAMESAKES else None
 
 
-def _one_hop(library: Library, symbol: str, found: Definition) -> tuple[Use | None, Use | None]:
+def _one_hop(library: RepositoryIndex, symbol: str, found: Definition) -> tuple[Use | None, Use | None]:
     """A use of a symbol in source and one in a test; None in place of a missing one."""
     uses = sorted(
         (use for use in library.uses(symbol, most=MOST_USES) if use.kind != "import"),
@@ -441,7 +433,9 @@ def _one_hop(library: Library, symbol: str, found: Definition) -> tuple[Use | No
     return code, next((use for use in uses if use.role == "test"), None)
 
 
-def _spans(library: Library, found: Definition, use: Use | None, test: Use | None) -> Iterator[tuple[Span, Via, float]]:
+def _spans(
+    library: RepositoryIndex, found: Definition, use: Use | None, test: Use | None
+) -> Iterator[tuple[Span, Via, float]]:
     places: list[tuple[Via, tuple[str, int, int]]] = [("alignment", (found.file, found.start, found.end))]
     places += [("use", (use.file, max(1, use.line - 2), use.line + 2))] if use is not None else []
     places += [("test", (test.file, max(1, test.line - 2), test.line + 4))] if test is not None else []

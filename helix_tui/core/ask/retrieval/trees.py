@@ -18,8 +18,8 @@ from typing import Any, Literal, get_args
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from helix_tui.core.ask.question import terms_in
 from helix_tui.core.ask.records import Span, Tree, TreeNode
-from helix_tui.core.ask.retrieval.question import terms_in
 from helix_tui.core.ground.errors import HelixError
 
 Depth = Literal["root_to_anchor", "full_path", "anchors_only"]
@@ -51,8 +51,8 @@ class Policy(Struct, frozen=True):
     """Minimum lead in score of the first sense of a word over the second."""
     grounded_claim_threshold: float = 0.8
     """Share of an answer's claims that their citations must support."""
-    max_items: int = 14
-    """Files that reach the answer, each with its spans."""
+    max_items: int = 20
+    """Items of evidence that reach the answer; each is a span."""
     max_spans: int = 20
     """Spans that reach the answer, of all files together."""
     max_spans_per_file: int = 2

@@ -34,14 +34,15 @@ def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict
         "question": run.asked or run.question.text,
         "asked_as": run.question.text,
         "follows": _follows(run),
-        "kind": run.question.kind,
+        "kind": "definition" if run.question.focus else "question",
         "revision": run.revision,
         "answer": run.answer,
         "tier_selected": run.tier,
-        "tier": run.kind,
+        "tier": run.result,
         "citations": [_citation(one) for one in run.citations],
-        "asks": run.subject.asks,
-        "subject": [one.word for one in run.subject.words],
+        "subject": list(run.question.words),
+        "reranked": run.reranked,
+        "partial": run.partial,
         "passages": [_passage(one, run) for one in run.passages],
         "evidence": [_chosen(one) for one in run.compaction.kept],
         "dropped": [_chosen(one) for one in run.compaction.dropped],
@@ -51,6 +52,7 @@ def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict
                 "label": slot.label,
                 "source": slot.source,
                 "required": slot.required,
+                "weight": slot.weight,
                 "covered_by": list(run.covered_by.get(slot.id, ())),
             }
             for slot in run.slots
@@ -101,7 +103,7 @@ def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict
         # the items that a model reports as used come first; without a model the order is the ranking's
         "ranked_files": ranked_by_use([one.file for one in run.ranked[:MOST_RANKED]], (one.span for one in _used(run))),
         "timings_ms": {name: round(ms, 1) for name, ms in {**run.timings, **(timings or {})}.items()},
-        "model_calls": int(run.model is not None),
+        "model_calls": run.model_calls,
         "model": _model(run),
         **_without_model(run),
     }
@@ -165,7 +167,7 @@ def _passage(one: Passage, run: AskRun) -> dict[str, Any]:
     span = one.span
     numbers = {source.span.key: source.number for source in run.drafted.sources}
     return {
-        "id": numbers.get(span.key, 0),
+        "id": numbers.get(one.found.key, 0),
         "file": span.file,
         "start": span.start,
         "end": span.end,
@@ -173,11 +175,9 @@ def _passage(one: Passage, run: AskRun) -> dict[str, Any]:
         "hash": span.hash,
         "line": one.line,
         "score": one.score,
-        "together": one.together,
-        "in_one_line": one.best_line,
-        "form": one.form,
-        "named": one.named,
-        "valued": one.valued,
+        "covered": one.covered,
+        "likeness": one.likeness,
+        "text": span.text,
     }
 
 
@@ -320,8 +320,8 @@ def _option(one: Weighed) -> dict[str, Any]:
             {"file": span.file, "start": span.start, "end": span.end, "header": span.header, "hash": span.hash}
             for span in one.spans[:3]
         ],
-        "says": evidence[1].text if evidence is not None else "",
-        "at": f"{evidence[0].file}:{evidence[1].start}" if evidence is not None else "",
+        "says": evidence[1] if evidence is not None else "",
+        "at": f"{evidence[0].file}:{evidence[2]}" if evidence is not None else "",
     }
 
 
@@ -412,7 +412,10 @@ def _events(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def acceptance(document: Mapping[str, Any]) -> dict[str, bool]:
-    """Whether one run meets each of the nine criteria of docs/formats/ask.md §7; each of them can fail."""
+    """Whether one run meets each of the nine criteria of docs/formats/ask.md §7; each of them can fail, and those about
+    evidence do where there is none.
+    """
+    some = bool(document["evidence"])
     # a document without a word of the question is not evidence that could be denied
     docs = [span for span in document["evidence"] if span["kind"] == "doc" and span["slots"]]
     found = (*document["evidence"], *document["dropped"])
@@ -424,11 +427,11 @@ def acceptance(document: Mapping[str, Any]) -> dict[str, bool]:
     resolved = len(scores) < 2 or bool(document["ambiguity_selected"]) or split
     ratio, threshold = document["grounded_claim_ratio"], document["grounded_claim_threshold"]
     return {
-        "evidence is not denied": not docs or not denies(document["answer"], ()),
-        "a matching file is cited": not docs or bool(cited & matching),
-        "the tree walk is in the envelope": _walk_holds(document),
+        "evidence is not denied": some and (not docs or not denies(document["answer"], ())),
+        "a matching file is cited": some and (not docs or bool(cited & matching)),
+        "the tree walk is in the envelope": some and _walk_holds(document),
         "ambiguity is resolved or asked": resolved and (not split or len(document["clarify"].get("options", ())) == 2),
-        "documents lead to code": not document["symbols_resolved"] or document["code_alignment_applied"],
+        "documents lead to code": some and (not document["symbols_resolved"] or document["code_alignment_applied"]),
         "one model call at most": document["model_calls"] <= 1,
         "item hashes are stable": _hashes_hold(document),
         "the grounded tier is earned": document["tier_selected"] != "Grounded" or ratio >= threshold,

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
-from helix_tui.core.ask.records import record_place
+from helix_tui.core.ask.records import Result, record_place
 from helix_tui.core.ground.text import clean_block, clean_line
 
 Document = Mapping[str, Any]
-Result = Literal["answered", "evidence found", "not found", "which one?"]
 
 MAX_LINES = 8
 """Maximum lines of one source shown below it."""
-_RESULTS: dict[str, Result] = {"Grounded": "answered", "Bounded inference": "evidence found", "Clarify": "not found"}
+_EARLIER: dict[str, Result] = {"not found": "nothing found", "Clarify": "nothing found"}
+"""What runs of earlier versions have as their result, or as their tier; all others show sources."""
 _PARTS = re.compile(r"\n\n(?:Sources|Not found|Tree walk):\n")
 _TITLE = re.compile(r"[^\s•-][^.!?\n]{0,200}:")
 _HEAD = re.compile(r"`(?P<file>[^`]+?):(?P<start>\d+)(?:[-–](?P<end>\d+))?`.*\[(?P<number>\d+)\]\s*")
@@ -79,10 +79,10 @@ def result_of(document: Document) -> Result:
     """The result of a question, in words."""
     if (document.get("clarify") or {}).get("options"):
         return "which one?"
-    said = document.get("tier")
-    # runs of earlier versions have only `tier_selected`
-    known: tuple[Result, ...] = ("answered", "evidence found", "not found")
-    return next((word for word in known if word == said), _RESULTS.get(str(document.get("tier_selected")), "not found"))
+    said = str(document.get("tier") or document.get("tier_selected"))
+    results: tuple[Result, ...] = get_args(Result)
+    taken = bool((document.get("model") or {}).get("taken"))
+    return next((one for one in results if one == said), _EARLIER.get(said, "answer" if taken else "sources"))
 
 
 def answer_blocks(document: Document, text: str | None = None) -> Iterator[Block]:
@@ -113,8 +113,8 @@ def answer_blocks(document: Document, text: str | None = None) -> Iterator[Block
 
 
 def _goes_on(lines: Sequence[str], at: int) -> bool:
-    """Whether code continues after an empty line."""
-    return at + 1 < len(lines) and lines[at + 1].startswith(_CODE)
+    """Whether code continues after empty lines."""
+    return next((line for line in lines[at:] if line), "").startswith(_CODE)
 
 
 def _block(line: str) -> Block:
@@ -126,13 +126,18 @@ def _block(line: str) -> Block:
 
 
 def sources_of(document: Document, *, cited: Sequence[Mapping[str, Any]] | None = None) -> Iterator[SourceLine]:
-    """The sources in order of number, each with its lines unless the answer quotes them already."""
+    """The sources in order of number, each with its lines unless the answer quotes them already; without files that
+    are quoted under their place.
+    """
+    body = str(document.get("answer"))
     shown = [block.text for block in answer_blocks(document) if block.kind != "gap"]
     said = _flat(" ".join(shown))
     for one in document.get("citations") or () if cited is None else cited:
         file, header = clean_line(one.get("file"), 300), clean_line(one.get("header"), 200)
         start, end = _whole(one.get("start")), _whole(one.get("end"))
         place = record_place(file, header)
+        if place is None and f"`{file}:{start}-{end}`" in body:
+            continue
         lines = _lines_of(document, file, start, end)
         fresh = [line for line in lines if _flat(line) and _flat(line) not in said]
         is_quoted = place is not None and place.kind == "bead" and _flat(header.partition(" > ")[0]) in said
@@ -186,16 +191,24 @@ def not_found_of(document: Document) -> list[str]:
 
 
 def what_would_decide(document: Document) -> list[str]:
-    """For a question whose answer is *not found*: the evidence that it would need, and what was searched.
+    """For a question whose answer is *nothing found*: the evidence that it would need, and what was searched.
 
     Empty for other results: *which one?* says it in the text of its answer.
     """
     clarify = document.get("clarify")
-    if result_of(document) != "not found" or not isinstance(clarify, Mapping):
+    if result_of(document) != "nothing found" or not isinstance(clarify, Mapping):
         return []
     lines = [f"it would need {clean_line(each, 200)}" for each in clarify.get("would_satisfy") or ()]
     asked = [f"“{clean_line(each, 80)}”" for each in clarify.get("searched_queries") or ()]
     return [*lines, f"searched: {'; '.join(asked[:6])}"] if asked else lines
+
+
+def reservations_of(document: Document) -> list[str]:
+    """What limits the answer, a sentence each: read in part, or in order of words alone."""
+    said = [clean_line(document.get("partial"), 200)] if document.get("partial") else []
+    if result_of(document) == "sources" and document.get("reranked") is False and len(document["passages"]) > 1:
+        said.append("in order of words alone: the encoder has no weights here (`helix-tui setup`)")
+    return said
 
 
 def seconds_of(document: Document) -> float:

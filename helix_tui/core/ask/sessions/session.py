@@ -29,7 +29,6 @@ from helix_tui.core.ask.answer.answer import (
     with_sources,
 )
 from helix_tui.core.ask.answer.compaction import (
-    POLICY,
     Compaction,
     Item,
     compact,
@@ -38,19 +37,26 @@ from helix_tui.core.ask.answer.compaction import (
     tool_results,
     walk_line,
 )
-from helix_tui.core.ask.answer.confidence import TOGETHER, AnswerKind, agreement, kind_of_answer, lacking
 from helix_tui.core.ask.answer.grounding import Grounding, Tier, cited_numbers, judge, tier_of
 from helix_tui.core.ask.answer.model import ModelReply
-from helix_tui.core.ask.answer.passages import BRANCH_SAID, Passage, passages_for
-from helix_tui.core.ask.answer.record_answer import RecordAnswer, answer_records
-from helix_tui.core.ask.records import Library, RankedFile, Span, record_place, text_hash
-from helix_tui.core.ask.retrieval.question import FOLLOWS, Question, Slot, hints_of, slots_of, understand
-from helix_tui.core.ask.retrieval.record_question import RecordsAsked, consult, records_asked, with_records
-from helix_tui.core.ask.retrieval.search import Controller, Pool, Retrieval, RetrievalStep, Searcher, Via, cut_to
+from helix_tui.core.ask.answer.passages import Passage, opening_of, passages_for
+from helix_tui.core.ask.index.index import RepositoryIndex
+from helix_tui.core.ask.question import FOLLOWS, Question, Slot, hints_of, read_question, slots_of
+from helix_tui.core.ask.records import RankedFile, Result, Span, record_place
+from helix_tui.core.ask.retrieval.search import (
+    Controller,
+    Pool,
+    Retrieval,
+    RetrievalStep,
+    Searcher,
+    Via,
+    any_required,
+    coverage_of,
+    cut_to,
+)
 from helix_tui.core.ask.retrieval.senses import Alignment, Ambiguity, align, concepts_in, prefer, resolve
-from helix_tui.core.ask.retrieval.subject import QuestionSubject, read_subject
 from helix_tui.core.ask.retrieval.trees import Depth, Policy, WalkNode, place_of, walk
-from helix_tui.core.ground.text import clean_block, clean_line, counted
+from helix_tui.core.ground.text import clean_block, counted
 
 MAX_KEPT = 8
 """Maximum passages kept of the previous run, its best first."""
@@ -58,8 +64,11 @@ WORTH = 0.45
 """Score of the best of them: below a good new result, above a chance one."""
 FEW_WORDS = 2
 """Minimum content words of a self-contained question."""
-MAX_HEADER = 400
-"""Maximum characters kept of a passage's heading."""
+LEAST_ALIKE = 0.3
+"""Cosine of the nearest passage with the question below which it is about something else (bench/ask.md)."""
+WHOLE = 0.99
+LEAST_COVERED = 0.34
+"""Share of a question, by the rarity of its words, below which what was found is only the nearest thing."""
 
 _REFERS = re.compile(
     r"^\W*(?:and|but|so|or|then|also|what\s+about|how\s+about|why(?:\s+not)?\W*$|where\W*$|how\W*$|who\W*$|when\W*$)\b"
@@ -74,11 +83,12 @@ def with_earlier(text: str, earlier: Mapping[str, Any] | None) -> str:
         return text
     before = clean_block(earlier.get("asked_as") or earlier.get("question"), 1_000).strip()
     # a self-contained question may begin with "and"; one with a single content word or none is not self-contained
-    alone = len(understand(text).words) + len(understand(text).names) >= FEW_WORDS
+    parsed = read_question(text)
+    alone = len(parsed.words) + len(parsed.names) >= FEW_WORDS
     return text if not before or (alone and not _REFERS.search(text)) else f"{text.strip()}{FOLLOWS}{before}"
 
 
-def kept_evidence(library: Library, earlier: Mapping[str, Any]) -> list[tuple[Span, Via, float]]:
+def kept_evidence(library: RepositoryIndex, earlier: Mapping[str, Any]) -> list[tuple[Span, Via, float]]:
     """The still valid evidence of a run: passages whose text still has the same hash, best first."""
     kept: list[tuple[Span, Via, float]] = []
     for one in (earlier.get("evidence") or ())[:MAX_KEPT]:
@@ -88,26 +98,18 @@ def kept_evidence(library: Library, earlier: Mapping[str, Any]) -> list[tuple[Sp
     return kept
 
 
-def _present(library: Library, one: Mapping[str, Any]) -> Span | None:
+def _present(library: RepositoryIndex, one: Mapping[str, Any]) -> Span | None:
     """The current passage; None if it is gone."""
     file, start, end = str(one.get("file", "")), one.get("start"), one.get("end")
     if not isinstance(start, int) or not isinstance(end, int):
         return None
-    place = record_place(file, str(one.get("header", "")))
-    if place is None:
+    if record_place(file) is None:
         return library.span_at(file, start, end)
-    records = library.records
-    said = str(one.get("text", ""))
-    if records is None or place.kind == "commit" or not said:
-        return None
     # lines of a record move with every attempt above them: its passage is found by its text
-    wanted, lines = said.split("\n"), list(records.lines(file))
+    wanted, lines = str(one.get("text", "")).split("\n"), library.lines(file)
     begins = (at for at, line in enumerate(lines) if line == wanted[0])
     at = next((at for at in begins if lines[at : at + len(wanted)] == wanted), None)
-    if at is None:
-        return None
-    header = clean_line(one.get("header"), MAX_HEADER)
-    return Span(file, at + 1, at + len(wanted), "section", header, said, text_hash(said), role="record")
+    return None if at is None else library.span_at(file, at + 1, at + len(wanted))
 
 
 Stage = Literal["retrieve", "senses", "align", "passages", "compact", "answer", "model"]
@@ -150,12 +152,15 @@ class AskRun(Struct):
     missing: tuple[Slot, ...]
     covered_by: Mapping[str, tuple[str, ...]]
     """Slot id -> places of the kept spans that cover it."""
-    subject: QuestionSubject
-    """The kind of answer wanted, and its subject."""
     passages: tuple[Passage, ...]
-    """The most relevant passages, best first."""
-    kind: AnswerKind
-    """The label of the answer for display."""
+    """The passages that answer, best first; the answer quotes the first of them."""
+    result: Result
+    """What a reader is told of the answer."""
+    reranked: bool = False
+    """Whether the encoder has put the passages in order."""
+    partial: str = ""
+    """That only a part of the repository was read when it was asked, in a sentence; else empty."""
+    model_calls: int = 0
     tool_results: str = ""
     model: ModelReply | None = None
     """The model's reply, if it was asked."""
@@ -165,7 +170,7 @@ class AskRun(Struct):
     """The items given to the model, by number."""
     read: ModelAnswer = field(default_factory=ModelAnswer)
     """The gate's result on the model's answer."""
-    without_model: tuple[str, Tier, AnswerKind] | None = None
+    without_model: tuple[str, Tier, Result] | None = None
     """The answer from the evidence alone, with its tiers, if a model's replaced it."""
     asked: str = ""
     """The question as asked; `question` also has the words that it refers back to."""
@@ -180,7 +185,7 @@ class AskRun(Struct):
 
 
 def ask(
-    library: Library,
+    library: RepositoryIndex,
     text: str,
     *,
     policy: Policy | None = None,
@@ -202,10 +207,10 @@ def ask(
         tell: called with progress messages.
         earlier: the document of a run that the question follows; its evidence is kept as far as it is still valid.
     """
-    question = understand(with_earlier(text, earlier))
+    question = read_question(with_earlier(text, earlier))
     asking = _Asking(library, question, policy or Policy(), depth, tell, earlier)
     run = asking.without_model(sense)
-    run.asked, run.earlier, run.empty = text, earlier, library.empty
+    run.asked, run.earlier, run.empty = text, earlier, library.empty_reason()
     run.timings["total"] = asking.elapsed_ms()
     if model is not None:
         put_to_model(run, model, tell)
@@ -215,7 +220,7 @@ def ask(
 class _Asking:
     def __init__(
         self,
-        library: Library,
+        library: RepositoryIndex,
         question: Question,
         policy: Policy,
         depth: Depth,
@@ -226,7 +231,6 @@ class _Asking:
         self._earlier = earlier
         self._kept = 0
         self._question = question
-        self._subject = read_subject(question.text)
         self._policy = policy
         self._depth = depth
         self._tell = tell
@@ -254,7 +258,7 @@ class _Asking:
     def without_model(self, sense: str) -> AskRun:
         """The whole run without the model."""
         library, question, policy = self._library, self._question, self._policy
-        slots = slots_of(question, library.share, concepts_in(library, question))
+        slots = slots_of(question, library.rarity, concepts_in(library, question))
         slots += hints_of((heading.title for heading in library.headings(question.terms)), slots)
         searcher = Searcher(library, question, policy)
         held = kept_evidence(library, self._earlier) if self._earlier is not None else []
@@ -271,18 +275,6 @@ class _Asking:
             tell=lambda step: self._tell(News("retrieve", said_of(step), step)),
         ).run()
         self._timed("retrieve")
-        # a question about records ends here: senses and symbols of the files do not matter
-        wanted, found = self._records(retrieval)
-        # `library.records` reads them all, so it is used only if they can answer
-        needed = found or wanted.ended or wanted.day or wanted.all_in_state
-        from_records = answer_records(wanted, found, self._library.records if needed else None)
-        if from_records is not None:
-            kept = from_records.compaction(
-                retrieval.pool.ordered, POLICY.format(per_file=policy.max_spans_per_file), {}
-            )
-            return self._answered(
-                slots, searcher, retrieval, retrieval.pool, Ambiguity(), Alignment(), kept, from_records=from_records
-            )
         ambiguity = resolve(library, question, slots, policy.dominance_threshold, sense)
         # without evidence there are no options to choose from
         if ambiguity.is_split and retrieval.pool.entries:
@@ -298,13 +290,14 @@ class _Asking:
             )
             self._tell(News("align", f"{words}, +{counted(alignment.added, 'span')} of code"))
         self._timed("align")
-        pool, passages = self._passages(searcher, pool, found, len(retrieval.steps) + 1)
+        pool, passages = self._passages(searcher, pool, len(retrieval.steps) + 1)
         self._timed("passages")
         # evidence of senses that were not chosen is dropped before anything is cut to fit
         belongs = list(prefer(ambiguity, pool.ordered)) if ambiguity.selected else []
         unwanted = frozenset(entry.span.key for entry, wanted in belongs if not wanted)
-        passages = [one for one in passages if one.span.key not in unwanted]
-        compaction = compact(pool.ordered, slots, policy, unwanted, [one.span.key for one in passages])
+        passages = [one for one in passages if one.found.key not in unwanted]
+        pool = pool.within(policy.max_files)
+        compaction = compact(pool.ordered, slots, policy, unwanted, [one.found.key for one in passages])
         size = sum(len(one.entry.span.text.encode("utf-8", "replace")) for one in compaction.kept)
         self._tell(
             News("compact", f"{len(pool.entries)} → {counted(len(compaction.kept), 'span')}, {size / 1000:.1f} kB")
@@ -312,53 +305,23 @@ class _Asking:
         self._timed("compact")
         return self._answered(slots, searcher, retrieval, pool, ambiguity, alignment, compaction, passages)
 
-    def _passages(
-        self, searcher: Searcher, pool: Pool, records: Sequence[Span], step: int
-    ) -> tuple[Pool, list[Passage]]:
-        """The pool with the passages most relevant to the question's subject, and these passages, best first."""
+    def _passages(self, searcher: Searcher, pool: Pool, step: int) -> tuple[Pool, list[Passage]]:
+        """The pool with the spans of the passages that answer, and these passages, best first."""
         policy = self._policy
-        # a question about everything has no subject that a passage could contain
-        if not any(slot.required for slot in pool.slots):
-            return pool, []
-        passages = passages_for(self._library, self._subject, searcher.tree_files, records)
-        found = [one.within(policy.max_span_bytes) for one in passages]
-        cut = [replace(one, span=cut_to(one.span, policy.max_span_bytes, pool.slots, one.line)) for one in found]
-        best = cut[0].score if cut else 1.0
-        spans: list[tuple[Span, Via, float]] = [(one.span, "passage", one.score / best) for one in cut]
-        return pool.with_spans(spans, step=step, query=self._question.text, policy=policy), cut
-
-    def _records(self, retrieval: Retrieval) -> tuple[RecordsAsked, list[Span]]:
-        """The question to the records, and their passages, which are added to the evidence in a separate step."""
-        wanted = records_asked(self._question.text)
-        nothing = not any(entry.slots for entry in retrieval.pool.entries.values())
-        found = consult(self._library, wanted, self._question.text, nothing_else=nothing)
-        if found:
-            last, number, query = retrieval.steps[-1], len(retrieval.steps) + 1, wanted.subject or self._question.text
-            before = len(retrieval.pool.entries)
-            retrieval.pool = with_records(retrieval.pool, found, step=number, query=query, policy=self._policy)
-            pool, least = retrieval.pool, self._policy.min_slot_coverage_ratio
-            # records are not a step of the loop: their results are reported as one more, to complete the trace
-            step = replace(
-                last,
-                step=number,
-                action="search_records",
-                reason="records may hold it" if nothing else "the question is about records of the work",
-                evidence_ok=True,
-                slot_coverage_ok=pool.coverage >= least,
-                missing_slots=tuple(slot.label for slot in pool.missing),
-                slot_coverage=round(pool.coverage, 3),
-                spans_added=len(pool.entries) - before,
-                spans=len(pool.entries),
-                files=len(pool.files),
-                queries=(query,),
-            )
-            retrieval.steps.append(step)
-            # the loop searched only files
-            if retrieval.stop == "empty":
-                retrieval.stop, retrieval.detail = "coverage_ok", "only records mention it"
-            self._tell(News("retrieve", said_of(step), step))
-            self._timed("retrieve")
-        return wanted, found
+        # a question about everything has no subject that a passage could contain: the introduction answers
+        if not any_required(pool.slots):
+            return pool, [opening_of(entry.span) for entry in pool.ordered[:1]]
+        more = [*searcher.records, *(entry.span for entry in pool.ordered)]
+        passages = []
+        for one in passages_for(self._library, self._question, more, searcher.tree_files):
+            found = cut_to(one.found, policy.max_span_bytes, pool.slots, one.line)
+            quote = cut_to(one.span, policy.max_span_bytes, pool.slots, one.line)
+            inside = found.start <= quote.start and quote.end <= found.end
+            passages.append(replace(one, span=quote, found=found if inside else quote))
+        spans: list[tuple[Span, Via, float]] = [
+            (one.found, "passage", 1 - rank / len(passages)) for rank, one in enumerate(passages)
+        ]
+        return pool.with_spans(spans, step=step, query=self._question.text, policy=policy), passages
 
     def _answered(
         self,
@@ -369,8 +332,7 @@ class _Asking:
         ambiguity: Ambiguity,
         alignment: Alignment,
         compaction: Compaction,
-        passages: Sequence[Passage] = (),
-        from_records: RecordAnswer | None = None,
+        passages: Sequence[Passage],
     ) -> AskRun:
         question, policy = self._question, self._policy
         covered_by = {
@@ -381,36 +343,27 @@ class _Asking:
         missing = tuple(slot for slot in slots if slot.required and not covered_by[slot.id])
         docs = [one.entry.span for one in compaction.kept if one.entry.is_doc]
         walked = walk(searcher.trees, docs, self._depth, self._library.lines)
-        anything = any(covered_by.values()) or not any(slot.required for slot in slots)
-        # a branch writes its condition in symbols, so it may cover no slot and yet be the answer
-        anything = anything or any(one.branch is not None and one.branch.said >= BRANCH_SAID for one in passages)
-        # so may a passage that says the subject in other words
-        anything = anything or any(one.together >= TOGETHER for one in passages)
+        covered = coverage_of(slots, [ident for ident, places in covered_by.items() if places])
+        # a name that is found, or all of the words in one place, is what was asked about
+        said = any(covered_by[slot.id] for slot in slots if slot.source == "name")
+        said = said or any(one.covered >= WHOLE for one in passages)
+        alike = max((one.likeness for one in passages if one.likeness is not None), default=1.0)
+        anything = bool(compaction.kept) and covered >= LEAST_COVERED and (said or alike >= LEAST_ALIKE)
         split = retrieval.stop == "dominance_split"
-        unsaid = lacking(self._library, self._subject, passages) if from_records is None and passages else ()
-        if from_records is not None:
-            answer, missing = from_records.answer, () if from_records.complete else missing
-        elif split:
+        if split:
             answer = ask_which(ambiguity, policy.dominance_threshold, retrieval.queries)
-        elif not anything or not compaction.kept:
-            answer = say_nothing_found(compaction.kept, missing, retrieval.queries, self._library.empty)
+        elif not anything:
+            answer = say_nothing_found(compaction.kept, missing, retrieval.queries, self._library.empty_reason())
         else:
-            answer = compose(question, compaction.kept, slots, missing, retrieval.queries, passages, unsaid)
+            answer = compose(question, compaction.kept, passages, missing)
         cited = {one.number: one.span for one in answer.sources}
         grounding = judge(answer.claims, cited, policy.grounded_claim_threshold)
-        required = sum(slot.required for slot in slots)
-        coverage = 1 - len(missing) / required if required else 1.0
-        covered = coverage >= policy.min_slot_coverage_ratio and not unsaid
-        covered = covered and not (missing and question.kind == "check")
         tier = tier_of(
             grounding,
-            evidence_ok=bool(retrieval.steps) and retrieval.steps[-1].evidence_ok,
-            coverage_ok=covered if from_records is None else from_records.complete,
-            anything_covered=(anything or from_records is not None) and bool(compaction.kept),
+            evidence_ok=bool(retrieval.steps) and retrieval.stop == "coverage_ok",
+            coverage_ok=covered >= policy.min_slot_coverage_ratio,
+            anything_covered=anything,
             split=split,
-        )
-        called: AnswerKind = (
-            "not found" if unsaid else self._called(tier, grounding, passages, from_records, searcher.ranked)
         )
         self._tell(News("answer", f"without a model, {said_of_gate(grounding)}: {tier}"))
         self._timed("answer")
@@ -434,41 +387,13 @@ class _Asking:
             tier=tier,
             missing=missing,
             covered_by=covered_by,
-            subject=self._subject,
             passages=tuple(passages),
-            kind=called,
+            result="which one?" if split else "sources" if anything else "nothing found",
+            reranked=any(one.likeness is not None for one in passages),
+            partial=self._library.partial(),
             timings=self._timings,
             kept_of_earlier=self._kept,
         )
-
-    def _called(
-        self,
-        tier: Tier,
-        grounding: Grounding,
-        passages: Sequence[Passage],
-        records: RecordAnswer | None,
-        ranked: Sequence[RankedFile],
-    ) -> AnswerKind:
-        """The label of the answer, by its passages, limited by the gate."""
-        subject = self._subject
-        by_passages = kind_of_answer(
-            subject.asks,
-            passages,
-            two_things=subject.two_things,
-            turned_by=subject.turned_by,
-            one_word=subject.one_word,
-            of_little_meaning=subject.of_little_meaning,
-            agreed=agreement(passages, (one.file for one in ranked)),
-        )
-        # "nothing is recorded" answers a question about records, and there is nothing to cite for it
-        if records is not None and records.complete and not records.answer.sources:
-            return "answered"
-        if tier == "Clarify":
-            return "not found"
-        if records is not None:
-            return "answered" if tier == "Grounded" else "evidence found"
-        # a word that no kept source has may be said otherwise: of 19 answers that lack one 17 are right
-        return by_passages if passages and grounding.passes else "evidence found"
 
 
 # --- the model call -----------------------------------------------------------------------------------------
@@ -494,6 +419,7 @@ def put_to_model(run: AskRun, ask_model: AskModel, tell: Tell = lambda _: None) 
         most_bytes=run.policy.max_prompt_bytes,
     )
     tell(News("model", "asked"))
+    run.model_calls += 1
     reply = run.model = ask_model(prompt(run.asked, run.tool_results, run.earlier))
     run.timings["model"] = (time.perf_counter() - begun) * 1_000
     run.timings["total"] = run.timings.get("total", 0.0) + run.timings["model"]
@@ -504,14 +430,14 @@ def put_to_model(run: AskRun, ask_model: AskModel, tell: Tell = lambda _: None) 
         run.answer = with_walk(run.drafted.text, run.walk)
         tell(News("model", f"not taken: {run.fallback}"))
         return
-    run.without_model = (run.answer, run.tier, run.kind)
+    run.without_model = (run.answer, run.tier, run.result)
     numbers = set(cited_numbers(answer.text))
     run.citations = tuple(one for one in given if one.number in numbers)
     run.answer = with_sources(answer.text, run.citations)
     run.grounding = answer.grounding
     if not answer.grounding.passes:
         run.tier = "Bounded inference"
-    run.kind = "answered" if answer.grounding.passes else "evidence found"
+    run.result = "answer"
     tell(News("model", f"{said_of_gate(answer.grounding)}: {run.tier}"))
 
 
@@ -536,7 +462,7 @@ def _items(
 ) -> list[Item]:
     """The typed items of a run, independent of machine, clock and scores."""
     wanted = "\n".join(f"{slot.id} {slot.source}" for slot in slots if slot.required)
-    items = [Item("intent", "", question.kind, 0, 0, f"{question.text}\n{wanted}")]
+    items = [Item("intent", "", question.focus, 0, 0, f"{question.text}\n{wanted}")]
     items += [
         Item("selected_trees", match.tree.source, match.tree.id, 0, 0, "\n".join(match.nodes))
         for match in searcher.trees
@@ -560,10 +486,13 @@ def _items(
 
 
 def said_of(step: RetrievalStep) -> str:
-    """Describe an iteration in one line."""
-    slots = f"{step.slot_coverage:.0%} of slots"
-    more = f", open: {', '.join(step.missing_slots[:3])}" if step.missing_slots else ""
-    return f"{step.action.replace('_', ' ')}: +{counted(step.spans_added, 'span')}, {slots}{more}"
+    """What an iteration brought, in one line: spans, slots, documents, confidence, and why it was taken."""
+    missing = f", open: {', '.join(step.missing_slots[:3])}" if step.missing_slots else ""
+    docs = "documents" if step.doc_coverage_ok else "too few documents"
+    return (
+        f"{counted(step.spans_added, 'span')} more, {step.slot_coverage:.0%} of the slots{missing}, {docs},"
+        f" confidence {step.confidence:.2f}; {step.reason}"
+    )
 
 
 def said_of_senses(ambiguity: Ambiguity) -> str:

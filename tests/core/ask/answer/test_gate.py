@@ -13,8 +13,8 @@ from helix_tui.core.ask.answer.answer import QUOTED
 from helix_tui.core.ask.answer.compaction import Item, compare, in_order, prompt, tool_results
 from helix_tui.core.ask.answer.grounding import claims_of, denies, judge
 from helix_tui.core.ask.answer.model import PROMPT_FILE, ModelCommand, ModelReply, ask_model
+from helix_tui.core.ask.question import Slot
 from helix_tui.core.ask.records import Span, text_hash
-from helix_tui.core.ask.retrieval.question import Slot
 from tests.core.ask.sessions.solar import QUESTIONS, document, write
 
 
@@ -143,7 +143,7 @@ def test_an_answer_that_does_not_pass_is_replaced_by_ours(tmp_path: Path, said: 
     found = document(root, QUESTIONS[0], model=lambda text: ask_model(command, text, root))
     assert found["tool_results_fallback_applied"]
     assert why in found["tool_results_fallback_reason"]
-    assert "PWNED" not in found["answer"]
+    assert not [line for line in found["answer"].split("\n") if "PWNED" in line and not line.startswith(QUOTED)]
     ours, walked = document(root, QUESTIONS[0])["answer"], found["answer"]
     assert "\n\nTree walk:\n" in walked
     assert re.sub(r"\n\nTree walk:\n(?:- .*\n?)+", "\n", walked).split() == ours.split()

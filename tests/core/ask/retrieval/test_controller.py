@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helix_tui.core.ask.index.index import RepositoryIndex
+from helix_tui.core.ask.question import Question, covers, read_question, slots_of
 from helix_tui.core.ask.records import Definition, Heading, RankedFile, Role, Span, Tree, Use, text_hash
-from helix_tui.core.ask.retrieval.question import covers, slots_of, understand
 from helix_tui.core.ask.retrieval.search import Controller, Pool, Retrieval, Searcher, cut_to
 from helix_tui.core.ask.retrieval.trees import BudgetError, Policy, with_budgets
 
@@ -22,30 +24,27 @@ class Shelf:
     """A library of given spans: every search brings what it is given next."""
 
     spans: list[Span]
-    revision: str = ""
 
     @property
     def files(self) -> Sequence[RankedFile]:
         return [RankedFile(span.file, span.score, {}, span.role) for span in self.spans]
 
-    def search(self, text: str, *, spans: int = 60, docs_only: bool = False, per_file: int = 0) -> Shelf:
-        found = [span for span in self.spans if span.role == "doc" or not docs_only]
+    def search(self, query: str | Question, *, spans: int = 60, roles: Sequence[Role] = (), per_file: int = 3) -> Shelf:
+        text = query if isinstance(query, str) else query.text
+        found = [span for span in self.spans if not roles or span.role in roles]
         turn = len(text) % (len(found) or 1)
         return Shelf([*found[turn:], *found[:turn]][: max(1, spans // 20)])
 
-    def definitions(self, name: str, *, any_case: bool = False) -> Sequence[Definition]:
+    def search_records(self, question: Question, most: int) -> list[Span]:
+        return []
+
+    def definitions(self, name: str) -> Sequence[Definition]:
         return ()
 
-    def uses(self, name: str, *, most: int = 50, role: Role | None = None) -> Sequence[Use]:
+    def uses(self, name: str, *, most: int = 50) -> Sequence[Use]:
         return ()
 
     def headings(self, terms: Sequence[str]) -> Sequence[Heading]:
-        return ()
-
-    def definitions_in(self, file: str) -> Sequence[Definition]:
-        return ()
-
-    def lines(self, file: str, start: int = 1, end: int | None = None) -> Sequence[str]:
         return ()
 
     def trees(self) -> Sequence[Tree]:
@@ -57,24 +56,10 @@ class Shelf:
     def opening(self) -> Span | None:
         return None
 
-    def share(self, term: str) -> float:
-        return 0.1
-
-    @property
-    def empty(self) -> str:
-        return ""
-
-    @property
-    def records(self) -> None:
-        return None
+    def rarity(self, term: str) -> float:
+        return 1.0
 
     def commits(self, text: str, most: int) -> Sequence[Span]:
-        return ()
-
-    def origins(self, file: str, first: int, last: int) -> Sequence[str]:
-        return ()
-
-    def commits_of(self, shas: Sequence[str]) -> Sequence[Span]:
         return ()
 
 
@@ -95,11 +80,16 @@ SPANS = st.builds(
 
 
 def retrieved(spans: list[Span], policy: Policy) -> Retrieval:
-    question = understand(QUESTION)
+    question = read_question(QUESTION)
     shelf = Shelf(spans)
-    pool = Pool(slots_of(question, shelf.share), {})
+    pool = Pool(slots_of(question, shelf.rarity), {})
     return Controller(
-        Searcher(shelf, question, policy), question, pool, policy, elapsed_ms=lambda: 0.0, tell=lambda _: None
+        Searcher(cast("RepositoryIndex", shelf), question, policy),
+        question,
+        pool,
+        policy,
+        elapsed_ms=lambda: 0.0,
+        tell=lambda _: None,
     ).run()
 
 
@@ -120,7 +110,7 @@ def test_coverage_never_falls_and_the_loop_always_stops_with_a_reason(
 @given(st.lists(SPANS, max_size=12))
 def test_the_order_in_which_spans_come_changes_nothing(spans: list[Span]) -> None:
     def pool(given: list[Span]) -> list[tuple[object, ...]]:
-        question = understand(QUESTION)
+        question = read_question(QUESTION)
         empty = Pool(slots_of(question, lambda _: 0.1), {})
         brought = [(span, "code", span.score) for span in given]
         grown = empty.with_spans(brought, step=1, query="", policy=Policy())  # type: ignore[arg-type]
@@ -139,7 +129,7 @@ def test_a_span_that_is_too_long_keeps_the_line_that_is_named(line: int) -> None
 
 
 def test_a_span_that_is_too_long_keeps_what_covers_a_slot() -> None:
-    question = understand("Where is `needle` hidden?")
+    question = read_question("Where is `needle` hidden?")
     slots = slots_of(question, lambda _: 0.1)
     span = made(1, 10, "\n".join([f"hay {n}" for n in range(500)] + ["a needle"]), "source", 1.0)
     cut = cut_to(span, 200, slots)
@@ -150,21 +140,23 @@ def test_a_span_that_is_too_long_keeps_what_covers_a_slot() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "kind", "names"),
+    ("question", "focus", "names", "words"),
     [
-        ("What does solar restoration mean in this repo?", "definition", ()),
-        ("Define TS_ratio in this repo.", "definition", ("TS_ratio",)),
-        ("Where is parse_now() defined?", "location", ("parse_now",)),
-        ("who calls `classify`?", "usage", ("classify",)),
-        ("why does a closed bead come back?", "mechanism", ()),
-        ("Is the pressure in pascal?", "check", ()),
-        ("Fix the crash when the queue is empty", "task", ()),
-        ("", "mechanism", ()),
+        ("What does solar restoration mean in this repo?", "solar restoration", (), ("solar", "restoration")),
+        ("Define TS_ratio in this repo.", "TS_ratio", ("TS_ratio",), ()),
+        ("Where is parse_now() defined?", "", ("parse_now",), ("defined",)),
+        ("who calls `classify`?", "", ("classify",), ("calls",)),
+        ("What does the summary option print?", "", (), ("summary", "option", "print")),
+        ("Why are timetables text files?", "", (), ("timetables", "text", "files")),
+        ("How does a cavity work?", "", (), ("cavity",)),
+        ("", "", (), ()),
     ],
 )
-def test_a_question_is_read_by_its_words(question: str, kind: str, names: tuple[str, ...]) -> None:
-    found = understand(question)
-    assert (found.kind, found.names) == (kind, names)
+def test_a_question_is_read_by_its_words(
+    question: str, focus: str, names: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    found = read_question(question)
+    assert (found.focus, found.names, found.words) == (focus, names, words)
 
 
 def test_budgets_are_named_ranged_and_whole_where_they_count() -> None:

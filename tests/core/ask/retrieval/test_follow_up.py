@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ask.retrieval.question import understand
-from helix_tui.core.ask.retrieval.subject import LIGHT, read_subject
+from helix_tui.core.ask.question import read_question
 from helix_tui.core.ask.sessions.session import with_earlier
 from tests.core.ask.sessions.solar import QUESTIONS, document, write
 
@@ -40,17 +39,6 @@ def test_evidence_is_kept_while_its_text_is_the_same(tmp_path: Path) -> None:
     assert changed["follows"]["kept"] < found["follows"]["kept"]
 
 
-def test_a_follow_up_asks_its_own_thing_about_the_subject_of_the_one_before() -> None:
-    subject = read_subject(with_earlier("where are they removed?", {"question": "How are worktrees created?"}))
-    assert subject.asks == "where"
-    weights = {one.word: one.weight for one in subject.words}
-    assert weights == {"removed": 1.0, "worktrees": 1.0, "created": LIGHT}
-    twice = {"question": "Why?", "asked_as": with_earlier("Why?", {"question": "Which panels are shed first?"})}
-    again = read_subject(with_earlier("and when?", twice))
-    assert "panels" in {one.word for one in again.words}
-    assert read_subject("Why?").asks == read_subject(twice["asked_as"]).asks == "why"
-
-
 def test_nothing_but_the_two_questions_is_looked_for() -> None:
     text = with_earlier("where are they removed?", {"question": "How are worktrees created?"})
-    assert understand(text).words == ("removed", "worktrees", "created")
+    assert read_question(text).words == ("removed", "worktrees", "created")

@@ -10,7 +10,6 @@ from typing import Any
 
 from helix_tui.core.ask.index.index import open_index
 from helix_tui.core.ask.sessions.document import document_of
-from helix_tui.core.ask.sessions.history import IndexLibrary
 from helix_tui.core.ask.sessions.session import AskModel, AskRun, News, ask
 from helix_tui.core.ground.project import find_project
 
@@ -119,7 +118,7 @@ def run_of(root: Path, question: str, *, revision: str | None = None, **options:
     index = open_index(find_project(root), revision, in_memory=True)
     try:
         index.refresh()
-        return ask(IndexLibrary(index), question, **options)
+        return ask(index, question, **options)
     finally:
         index.close()
 

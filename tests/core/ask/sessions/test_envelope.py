@@ -59,9 +59,8 @@ def test_code_stands_apart_with_its_place_and_records_have_their_names() -> None
     assert not any("Sources" in block.text for block in blocks)
 
 
-def test_sources_show_lines_that_the_answer_does_not_quote_from_their_definition_on() -> None:
-    first, second, third = sources_of(DOCUMENT)
-    assert (first.words, first.lines) == ("src/a.py:3–6", ())
+def test_sources_show_lines_that_the_answer_does_not_quote_under_their_place() -> None:
+    second, third = sources_of(DOCUMENT)
     assert (second.words, second.kind, second.id) == ("bead fy-1a2b, Acceptance", "bead", "fy-1a2b")
     assert third.start == 4
     assert third.lines[0] == "    def read(self):"
@@ -77,11 +76,16 @@ def test_what_nothing_mentions_is_named() -> None:
 @pytest.mark.parametrize(
     ("document", "word"),
     [
-        ({"tier_selected": "Grounded"}, "answered"),
-        ({"tier_selected": "Grounded", "tier": "evidence found"}, "evidence found"),
-        ({"tier_selected": "Clarify"}, "not found"),
+        ({"tier_selected": "Grounded", "tier": "sources"}, "sources"),
+        ({"tier_selected": "Grounded", "tier": "answer"}, "answer"),
+        ({"tier_selected": "Clarify", "tier": "nothing found"}, "nothing found"),
         ({"tier_selected": "Clarify", "clarify": {"options": [{}, {}]}}, "which one?"),
-        ({"tier": "something new", "tier_selected": ""}, "not found"),
+        # runs of earlier versions
+        ({"tier_selected": "Grounded"}, "sources"),
+        ({"tier_selected": "Grounded", "tier": "evidence found"}, "sources"),
+        ({"tier_selected": "Grounded", "tier": "answered", "model": {"taken": True}}, "answer"),
+        ({"tier_selected": "Clarify", "tier": "not found"}, "nothing found"),
+        ({"tier_selected": "Clarify"}, "nothing found"),
     ],
 )
 def test_the_result_in_words(document: dict[str, Any], word: str) -> None:
@@ -90,11 +94,11 @@ def test_the_result_in_words(document: dict[str, Any], word: str) -> None:
 
 def test_what_was_not_found_tells_what_was_searched_and_what_it_would_need() -> None:
     clarify = {"would_satisfy": ["a span that speaks of “tide”"], "searched_queries": ["How high is the tide?", "tide"]}
-    document = {"tier": "not found", "clarify": clarify}
+    document = {"tier": "nothing found", "clarify": clarify}
     assert what_would_decide(document) == [
         "it would need a span that speaks of “tide”",
         "searched: “How high is the tide?”; “tide”",
     ]
-    assert not what_would_decide({"tier": "answered", "clarify": {}})
-    split = {"tier": "not found", "clarify": {**clarify, "options": [{"label": "tide"}]}}
+    assert not what_would_decide({"tier": "sources", "clarify": {}})
+    split = {"tier": "nothing found", "clarify": {**clarify, "options": [{"label": "tide"}]}}
     assert not what_would_decide(split)  # its answer says it
