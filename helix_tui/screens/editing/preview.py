@@ -250,7 +250,8 @@ def render_done(console: Console, request: ChangeRequest, done: Result | None, t
 
 
 def _all_well(done: Result) -> str:
-    parts = [clean_line(done.plan.title, 160)]
+    # a title says what to do: it has been done
+    parts = [f"done: {clean_line(done.plan.title, 160)}"]
     if done.created:
         parts.append(", ".join(clean_line(bead_id, 60) for bead_id in done.created.values()))
     for word, ids in (("now ready", done.newly_ready), ("no longer ready", done.newly_blocked)):

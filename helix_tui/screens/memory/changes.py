@@ -124,7 +124,9 @@ def undo(memory_session: MemorySession) -> MemoryChange | None:
 
 def _said(memory_change: MemoryChange | None) -> str:
     return (
-        f"{clean_line(memory_change.title, 200)} · u undoes it" if memory_change is not None else "nothing was changed"
+        f"done: {clean_line(memory_change.title, 200)} · u undoes it"
+        if memory_change is not None
+        else "nothing was changed"
     )
 
 

@@ -133,7 +133,7 @@ def settle_lessons(project: Project, needs: Sequence[Need], *, accept: bool, clo
     with _changes(project, clock) as (memory, changes):
         chosen = [each for each in Proposals(memory).all() if str(each.id) in wanted]
         done, refused = changes.accept(chosen) if accept else (changes.decline(chosen), [])
-    said = f"{clean_line(done.title, 200)} · u undoes it" if done is not None else "nothing was changed"
+    said = f"done: {clean_line(done.title, 200)} · u undoes it" if done is not None else "nothing was changed"
     return "; ".join([said, *(clean_line(why, 200) for why in refused)])
 
 
