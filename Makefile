@@ -40,12 +40,13 @@ demo: $(STAMP)
 	@$(BIN)/helix-tui demo
 
 # what waits on real clocks is marked, and runs once more, alone, if it fails; nothing else does (tests/rerun.py)
+# they wait for processes and clocks, the long ones half of their time: more workers than cores
+CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 test: $(STAMP)
-	$(BIN)/pytest -n auto -m "not long and not nightly"
+	$(BIN)/pytest -n $$(( ($(CORES) * 3 + 1) / 2 )) -m "not long and not nightly"
 
-# it waits for processes and clocks half of its time: two workers a core
 test-long: $(STAMP)
-	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(2 * (os.cpu_count() or 1))') -m "long and not nightly"
+	$(BIN)/pytest -n $$(( $(CORES) * 2 )) -m "long and not nightly"
 
 $(SEMANTIC)/.installed: pyproject.toml
 	@echo "making $(SEMANTIC), once"
