@@ -292,9 +292,6 @@ def listing(call: Call, document: Mapping[str, Any]) -> list[str]:
         lines.append(f"[{source.number}] {source.words}  {paint(source.header, 'muted')}".rstrip())
         lines += [paint(f"    {line}", "muted") for line in source.lines]
         lines += [paint(f"    … {source.more} more", "muted")] if source.more else []
-    missing = not_found_of(document)
-    if missing and result in ROLES:
-        lines += ["", paint("Not found", "bold"), *(f"  nothing mentions “{label}”" for label in missing)]
     decide = what_would_decide(document)
     if decide:
         lines += ["", paint("What would decide", "bold"), *(f"- {line}" for line in decide)]

@@ -13,7 +13,6 @@ from msgspec import Struct
 from helix_tui.core.ask.records import field_lines, record_place
 from helix_tui.core.ask.sessions.envelope import (
     answer_blocks,
-    not_found_of,
     reservations_of,
     result_of,
     seconds_of,
@@ -93,7 +92,7 @@ def answer_paras(document: Document) -> list[Para]:
         *body_paras(document),
         *_options(document),
         *_sources(document),
-        *_not_found(document),
+        *_would_decide(document),
         *_walk(document, own=True),
         *_model(document),
     ]
@@ -191,12 +190,7 @@ def _sources(document: Document) -> Iterator[Para]:
             yield Para(f"more {one.number}", ((f"    … {counted(one.more, 'more line')}", "muted"),))
 
 
-def _not_found(document: Document) -> Iterator[Para]:
-    missing = not_found_of(document)
-    if missing and result_of(document) in ("answer", "sources"):
-        yield section("not found")
-        for number, label in enumerate(missing):
-            yield Para(f"missing {number}", (("✗ ", "attention"), (f"nothing mentions “{label}”", "text")), hang=2)
+def _would_decide(document: Document) -> Iterator[Para]:
     decide = what_would_decide(document)
     if decide:
         yield section("what would decide")

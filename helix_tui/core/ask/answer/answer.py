@@ -143,29 +143,26 @@ def compose(question: Question, kept: Sequence[Kept], passages: Sequence[Passage
     # a passage that compaction dropped is not evidence of this answer, so it is not quoted either
     quoted = [one for one in passages if one.found.key in there]
     sections: list[Section] = []
-    defining = [
-        f"{clean_line(said, 400)} {sources.cite(one.found, one.span.start + at, one.span.start + at)}"
-        for one in quoted
-        for said, at in _definitions(one.span, question)[:1]
-    ][:MOST_DEFINITIONS]
+    defining = [(one, *said) for one in quoted for said in _definitions(one.span, question)[:1]][:MOST_DEFINITIONS]
     if defining:
-        sections.append(Section("Definition", tuple(defining)))
-    room = MOST_LINES - sum(2 + len(section.lines) for section in sections)
+        lines = (
+            f"{clean_line(said, 400)} {sources.cite(one.found, one.span.start + at, one.span.start + at)}"
+            for one, said, at in defining
+        )
+        sections.append(Section("Definition", tuple(lines)))
+    room = MOST_LINES - 2 * bool(missing) - sum(2 + len(section.lines) for section in sections)
     for one in quoted:
-        section = _quote(one, sources, room - 1)
-        size = 2 + len(section.quote)
-        # the first one is quoted however long it is
-        if len(section.quote) > 1 or not sections:
-            sections.append(section)
-        room -= size
-        if room < 3:
+        # a place and two lines at least
+        if room < 3 and sections:
             break
+        sections.append(_quote(one, sources, room - 1))
+        room -= 2 + len(sections[-1].quote)
     if not sections:
         span = kept[0].entry.span
         sections.append(Section("", (f"The nearest is {_named(span)} in {_file(span)} {sources.whole(span)}",)))
     if missing:
         labels = ", ".join(f"“{clean_line(slot.label, 80)}”" for slot in missing)
-        sections.append(Section("Not found", (f"nothing that is quoted mentions {labels}",)))
+        sections.append(Section("", (f"Not found: {labels}.",)))
     for held in kept:
         # number uncited spans too: a model gets the items by these numbers
         sources.number(held.entry.span)

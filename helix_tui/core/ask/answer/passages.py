@@ -9,7 +9,7 @@ Without the encoder's weights they stay in the first order.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from helix_tui.core.ask.answer.quotes import cut_code, cut_document
 from helix_tui.core.ask.index.index import RepositoryIndex
 from helix_tui.core.ask.question import Question
-from helix_tui.core.ask.records import Role, Span, text_hash
+from helix_tui.core.ask.records import Role, Span, SpanKey, text_hash
 from helix_tui.core.ask.tokens import distinct_terms, terms_of, words
 from helix_tui.core.embedding import word_vectors
 from helix_tui.core.embedding.minilm import Encoder, load_encoder
@@ -75,10 +75,10 @@ def passages_for(
         more: spans that the loop found besides.
         skip: files that guide the search but never answer.
     """
-    weights = {term: index.rarity(term) for term in sorted(distinct_terms([question.text])) if term in _asked(question)}
+    weights = {term: index.rarity(term) for term in sorted(_asked(question))}
     if not weights:
         return ()
-    spans: dict[tuple[str, int, int], Span] = {span.key: span for span in more}
+    spans: dict[SpanKey, Span] = {span.key: span for span in more}
     for found in (
         index.search(question, spans=SPANS, per_file=OF_A_FILE),
         index.search(question, spans=DOC_SPANS, roles=("doc",)),
@@ -87,8 +87,9 @@ def passages_for(
             if span.key not in spans or span.score > spans[span.key].score:
                 spans[span.key] = span
     meant = word_vectors.vectors([_terms(" ".join([*question.words, *question.names]))])[0]
+    standing = _standings(spans.values())
     judged = [
-        _judge(index, span, weights, meant, _standing(span, spans)) for span in spans.values() if span.file not in skip
+        _judge(index, span, weights, meant, standing[span.key]) for span in spans.values() if span.file not in skip
     ]
     ordered = sorted((one for one in judged if one.covered > 0), key=lambda one: (-one.score, one.span.key))
     return _by_meaning(index, question, _distinct(ordered, MOST_RANKED))[:MOST_PASSAGES]
@@ -105,10 +106,13 @@ def _asked(question: Question) -> frozenset[str]:
     return frozenset(distinct_terms([*question.words, *question.names, *question.quoted, *question.paths]))
 
 
-def _standing(span: Span, spans: Mapping[tuple[str, int, int], Span]) -> float:
-    """A span's score as a share of the best one of its kind: files by reciprocal ranks, records by their words."""
-    best = max(other.score for other in spans.values() if (other.role == "record") == (span.role == "record"))
-    return span.score / best if best > 0 else 0.0
+def _standings(spans: Collection[Span]) -> dict[SpanKey, float]:
+    """Each span's score as a share of the best one of its kind: files by reciprocal ranks, records by their words."""
+    best = {
+        records: max((span.score for span in spans if (span.role == "record") == records), default=0.0) or 1.0
+        for records in (False, True)
+    }
+    return {span.key: span.score / best[span.role == "record"] for span in spans}
 
 
 def _terms(text: str) -> list[str]:

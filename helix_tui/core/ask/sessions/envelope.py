@@ -204,10 +204,15 @@ def what_would_decide(document: Document) -> list[str]:
 
 
 def reservations_of(document: Document) -> list[str]:
-    """What limits the answer, a sentence each: read in part, or in order of words alone."""
+    """What limits the answer, a sentence each: read in part, in order of words alone, or without a word of the question
+    where its text does not say so.
+    """
     said = [clean_line(document.get("partial"), 200)] if document.get("partial") else []
     if result_of(document) == "sources" and document.get("reranked") is False and len(document["passages"]) > 1:
         said.append("in order of words alone: the encoder has no weights here (`helix-tui setup`)")
+    missing = not_found_of(document) if result_of(document) in ("sources", "answer") else []
+    if missing and "\nNot found: " not in str(document.get("answer")):
+        said.append(f"not found: {', '.join(f'“{label}”' for label in missing)}")
     return said
 
 

@@ -9,6 +9,7 @@ import pytest
 from helix_tui.core.ask.sessions.envelope import (
     answer_blocks,
     not_found_of,
+    reservations_of,
     result_of,
     sources_of,
     what_would_decide,
@@ -71,6 +72,8 @@ def test_sources_show_lines_that_the_answer_does_not_quote_under_their_place() -
 def test_what_nothing_mentions_is_named() -> None:
     assert not_found_of(DOCUMENT) == ["tide"]
     assert not_found_of({**DOCUMENT, "not_found": []}) == []
+    assert reservations_of(DOCUMENT) == ["not found: “tide”"]
+    assert reservations_of({**DOCUMENT, "answer": f"{ANSWER}\n\nNot found: “tide”."}) == []
 
 
 @pytest.mark.parametrize(
