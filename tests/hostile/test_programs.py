@@ -131,7 +131,7 @@ def test_a_program_is_never_found_in_the_current_folder(
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("module", ["helix_ddx", "helix_tui.core.ask.index.contents"])
+@pytest.mark.parametrize("module", ["helix_ddx", "helix_tui.core.ask.index.reading"])
 def test_a_module_of_the_clone_is_not_ours(tmp_path: Path, module: str) -> None:
     """A clone brings packages of our name and of names that ours import; PYTHONPATH leads there too."""
     for name in ("helix_tui", "helix_ddx", "msgspec", "numpy"):
