@@ -170,8 +170,9 @@ def compose(question: Question, kept: Sequence[Kept], passages: Sequence[Passage
 
 
 def _definitions(span: Span, question: Question) -> list[tuple[str, int]]:
-    """The sentences of a span that define what the question asks the meaning of, each with its line from 0."""
-    focus = sorted(terms_in(question.focus))
+    """The sentences of prose that define what the question asks the meaning of, each with its line from 0."""
+    # a line of code with a colon defines something else
+    focus = sorted(terms_in(question.focus)) if span.role in ("doc", "record") else []
     return [(said, at) for said, at in sentences_in(span.text) if focus and defines(said, focus)]
 
 

@@ -76,8 +76,12 @@ def test_an_answer_is_no_longer_than_what_is_read(tmp_path: Path) -> None:
 
 
 def test_a_question_for_a_definition_begins_with_the_sentence_that_defines(tmp_path: Path) -> None:
-    files = {"docs/lease.md": "# Lease\n\nSome words before.\n\nA lease is a claim that ends by itself.\n"}
+    files = {
+        "docs/lease.md": "# Lease\n\nSome words before.\n\nA lease is a claim that ends by itself.\n",
+        "lease.py": "def lease(owner): return owner\n",
+    }
     answer = document(make(tmp_path, files), "What is a lease?")["answer"]
+    assert answer.count("\n- ") == 1, "code has no definition in words"
     assert answer.startswith("Definition:\n- A lease is a claim that ends by itself. [1]\n\n`docs/lease.md:")
 
 
