@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from helix_tui.core.ask.index.database import MOST_CHUNKS, Database, Field, FileRow
+from helix_tui.core.ask.index.database import MOST_CHUNKS, Database, Field
 from helix_tui.core.ask.question import Question
 from helix_tui.core.ask.records import RankedFile, Role
 from helix_tui.core.ask.tokens import STOP_WORDS, count_terms, stem, words
@@ -57,7 +57,6 @@ class Found(Struct, frozen=True):
 
     files: tuple[RankedFile, ...]
     """Best first."""
-    rows: Mapping[str, FileRow]
     hits: Mapping[str, Sequence[Hit]]
     """The passages of each file, the best first."""
 
@@ -82,8 +81,9 @@ def rarity(having: int, among: int) -> float:
 
 def search(question: Question, database: Database) -> Found:
     """Every file with a place in any channel, best first."""
-    whole = _hits(question.text, database)
-    orders = orders_of(question, whole, database)
+    terms = terms_for(question.text, database)
+    whole = _hits(terms, database)
+    orders = orders_of(question, terms, whole, database)
     ids = {number for order in orders.values() for number, _ in order[1]}
     rows = database.by_id(ids)
     parts: dict[int, dict[str, float]] = {}
@@ -102,27 +102,27 @@ def search(question: Question, database: Database) -> Found:
         for prior in (PRIORS[row.role] * row.standing,)
     ]
     ranked_files.sort(key=lambda one: (-one.score, one.file))
-    return Found(tuple(ranked_files), {row.path: row for row in rows.values()}, hits)
+    return Found(tuple(ranked_files), hits)
 
 
 Order = list[tuple[int, float]]
 
 
-def orders_of(question: Question, hits: Sequence[Hit], database: Database) -> dict[str, tuple[float, Order]]:
-    """Channel -> its weight, and (file, score); ``hits`` are the passages of the whole question."""
+def orders_of(
+    question: Question, terms: Sequence[str], hits: Sequence[Hit], database: Database
+) -> dict[str, tuple[float, Order]]:
+    """Channel -> its weight, and (file, score); the terms and the passages are those of the whole question."""
     found: dict[str, tuple[float, Order]] = {}
-    texts = [("", 1.0, question.text)]
+    texts = [("", 1.0, terms, hits)]
     if question.title != question.text:
-        texts.append(("title ", TITLE, question.title))
-    for prefix, share, text in texts:
-        terms = terms_for(text, database)
-        if prefix:
-            hits = _hits(text, database)
-        found[f"{prefix}passage"] = share * BEST, _best(hits)
-        found[f"{prefix}whole"] = share * OTHER, _whole(hits)
+        of_title = terms_for(question.title, database)
+        texts.append(("title ", TITLE, of_title, _hits(of_title, database)))
+    for prefix, share, said, having in texts:
+        found[f"{prefix}passage"] = share * BEST, _best(having)
+        found[f"{prefix}whole"] = share * OTHER, _whole(having)
         fields: tuple[Field, ...] = ("names", "place")
         for field in fields:
-            found[f"{prefix}{field}"] = share * OTHER, database.matching(field, terms, MOST_FILES)
+            found[f"{prefix}{field}"] = share * OTHER, database.matching(field, said, MOST_FILES)
     for name, order in (
         ("symbol", _symbols(question, database)),
         ("fuzzy", _fuzzy(question, database)),
@@ -133,8 +133,8 @@ def orders_of(question: Question, hits: Sequence[Hit], database: Database) -> di
     return {name: one for name, one in found.items() if one[1]}
 
 
-def _hits(text: str, database: Database) -> list[Hit]:
-    rows = database.matching("passage", terms_for(text, database), MOST_PASSAGES)
+def _hits(terms: Sequence[str], database: Database) -> list[Hit]:
+    rows = database.matching("passage", terms, MOST_PASSAGES)
     return [Hit(number // MOST_CHUNKS, number % MOST_CHUNKS, score) for number, score in rows]
 
 

@@ -289,10 +289,7 @@ class Searcher:
             yield name, [*self._defined(name), *self._used(name)]
 
     def _defined(self, name: str) -> Iterator[tuple[Span, Via, float]]:
-        found = sorted(
-            self.library.definitions(name), key=lambda place: (place.role != "source", place.file, place.start)
-        )
-        for place in found[:DEFINITIONS]:
+        for place in self.library.definitions(name)[:DEFINITIONS]:
             span = self.library.span_at(place.file, place.start, place.end)
             if span is not None:
                 yield span, "definition", WORTH["definition"]
