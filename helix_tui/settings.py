@@ -92,7 +92,7 @@ OWN_VIEWS = (
     SavedView("critical path", "path:yes order:path", columns=("holds", "priority", "age", "epic")),
     SavedView("held up longest", "state:waiting_dependencies,retry_cooldown order:-age", columns=("age", "epic")),
     SavedView("changed today", "updated<1d order:updated", columns=("updated", "priority", "labels")),
-    SavedView("waits for a person", f"state:{','.join(states_where(lane='needs a person'))} order:-age"),
+    SavedView("parked", f"state:{','.join(states_where(lane='parked'))} order:-age"),
 )
 """The built-in views."""
 

@@ -30,7 +30,7 @@ async def test_lanes_stand_side_by_side_from_80_cells_on(console: MakeConsole, w
         assert len(board(app).columns) >= least
         heading = next(line for line in app.rows() if "ready 4" in line)
         assert "running 0" in heading
-        assert "needs a person" in heading
+        assert "parked" in heading
         hidden = queue(app).lanes._lanes[len(board(app).columns) :]
         assert ("▸" in heading) == bool(hidden)
         assert width != 120 or hidden[0].title in heading
@@ -118,7 +118,7 @@ async def test_the_mouse_selects_in_a_column_and_the_wheel_scrolls_it_alone(cons
         await pilot.pause()
         ready, asked = (
             next(column for column in board(app).columns if column.lane.key == f"lane:{name}")
-            for name in ("ready", "needs a person")
+            for name in ("ready", "parked")
         )
         await pilot.click(board(app), offset=(asked.x + 4, 2))
         assert queue(app).selected_bead == "p-1"

@@ -24,7 +24,7 @@ State = Literal[
     "cancelled",
 ]
 
-Lane = Literal["running", "ready", "needs a person", "waiting", "set aside", "done"]
+Lane = Literal["running", "ready", "parked", "waiting", "set aside", "done"]
 
 Mover = Literal["worker", "person", "time", "beads", "children", "whoever holds it", "nobody"]
 """Who or what lets a bead leave its state."""
@@ -70,20 +70,20 @@ STATES: Mapping[State, StateRow] = {
     "ready": StateRow(Sign("○", "o", "success", "ready"), "ready", "worker"),
     "proposed": StateRow(
         Sign("◆", "*", "attention bold", "proposed"),
-        "needs a person",
+        "parked",
         "person",
         Parked("operator-attention", "escalate"),
         worded=True,
     ),
     "unknown_status": StateRow(
         Sign("?", "?", "attention bold", "unknown status"),
-        "needs a person",
+        "parked",
         "nobody",
         Parked("unknown-status", "escalate"),
     ),
     "preserved_review_blocked": StateRow(
         Sign("◆", "*", "attention bold", "review unresolved"),
-        "needs a person",
+        "parked",
         "person",
         Parked("review-blocked", "escalate"),
         worded=True,

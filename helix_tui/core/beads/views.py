@@ -183,7 +183,7 @@ FOLD_DONE = "fold:done"
 FOLD_LOOSE = "fold:loose"
 FOLD_REST = "fold:rest"
 
-_NEVER_FOLDED: frozenset[Lane] = frozenset({"running", "ready", "needs a person"})
+_NEVER_FOLDED: frozenset[Lane] = frozenset({"running", "ready", "parked"})
 
 
 class ViewRow(Struct, frozen=True):

@@ -124,7 +124,7 @@ def test_lanes_gather_states_and_close() -> None:
     assert headings == {
         "running": 1,
         "ready": 2,
-        "needs a person": 1,
+        "parked": 1,
         "waiting": 2,
         "set aside": 1,
         "done": 2,

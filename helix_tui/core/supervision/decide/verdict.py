@@ -268,7 +268,7 @@ def _unready(facts: Facts) -> NextVerdict:
         return NextVerdict("WAIT", tuple(waits), would_change_if=ends)
     if facts.refused:
         return NextVerdict("GUIDANCE", tuple(_refusals(facts)), "helix-tui needs", _DECIDES_ON_CHANGE)
-    person = _in_states(facts, states_where(lane="needs a person"))
+    person = _in_states(facts, states_where(lane="parked"))
     if person:
         return NextVerdict("GUIDANCE", tuple(person), "helix-tui stuck", would_change_if="a person decides on them")
     outside = _in_states(facts, ("blocked_external",))
