@@ -26,6 +26,7 @@ from helix_tui.core.ground.time import NS, format_day
 from helix_tui.core.insights import cells
 from helix_tui.core.insights.cells import Cell
 from helix_tui.core.statements import ending, notifications
+from helix_tui.core.statements import run as run_status
 from helix_tui.core.statements import stuck as blocked
 from helix_tui.core.statements.ending import SinceLanding
 from helix_tui.core.supervision.agents import learning
@@ -33,7 +34,6 @@ from helix_tui.core.supervision.decide import check as status_summary
 from helix_tui.core.supervision.decide import facts, needs
 from helix_tui.core.supervision.decide import verdict as check_verdict
 from helix_tui.core.supervision.decide.need_kinds import KINDS
-from helix_tui.core.supervision.run_state import status as run_status
 from helix_tui.screens import status_bar_model as pulse
 from helix_tui.widgets.figures import LOOKS
 from helix_tui.widgets.rows import attempt_table
@@ -265,7 +265,7 @@ def _one_that_waits_is_not_counted(patch: Patch) -> None:
         found = counts.count_queue(queue, *rest, **more)
         return replace(found, waiting=found.waiting - 1)
 
-    for place in ("helix_tui.core.supervision.decide.facts", "helix_tui.core.supervision.run_state.status"):
+    for place in ("helix_tui.core.supervision.decide.facts", "helix_tui.core.statements.run"):
         patch.setattr(f"{place}.count_queue", counted)
 
 

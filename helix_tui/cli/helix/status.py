@@ -35,7 +35,7 @@ def run(call: Call) -> int:
 
 
 def _status(call: Call) -> int:
-    from helix_tui.core.supervision.run_state.status import status_document
+    from helix_tui.core.statements.run import status_document
 
     present = load(call)
     document = status_document(present.project, present.queue, present.runs, len(present.tracker.dropped))
@@ -146,8 +146,8 @@ def _stuck(call: Call) -> int:
     from helix_tui.core.statements.stuck import find_stuck, mend_words
     from helix_tui.core.supervision.decide.check import document_facts
     from helix_tui.core.supervision.decide.facts import unasked
+    from helix_tui.core.supervision.run_state.run_status import last_stoppage
     from helix_tui.core.supervision.run_state.state import load_state
-    from helix_tui.core.supervision.run_state.status import last_stoppage
     from helix_tui.core.supervision.signals.drift import DriftWatch
     from helix_tui.core.supervision.signals.focus import read_focus
     from helix_tui.core.supervision.signals.orphans import find_left

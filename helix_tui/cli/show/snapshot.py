@@ -22,6 +22,7 @@ from helix_tui.core.ground.errors import DEFECT
 from helix_tui.core.ground.project import Project
 from helix_tui.core.snapshot.feed import take_snapshot
 from helix_tui.core.snapshot.snapshot import Change, Snapshot
+from helix_tui.core.statements.run import explain_run
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -100,7 +101,7 @@ def _sheet(app: HelixApp, screen: str) -> dict[str, Any]:
         return {"needs": [need.record() for need in app.needs]}
     if screen in ("next", "controls") and app.status_summary is not None:
         status_summary = app.status_summary
-        run = {"condition": status_summary.run.condition, "explanation": status_summary.run.explanation}
+        run = {"condition": status_summary.run.condition, "explanation": explain_run(status_summary.run)}
         return {**status_summary.verdict.record(), **run}
     return {}
 

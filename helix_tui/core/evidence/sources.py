@@ -30,7 +30,7 @@ from helix_tui.core.evidence.records import (
 )
 from helix_tui.core.ground.files import is_file, names_in, read_end
 from helix_tui.core.ground.project import Project
-from helix_tui.core.supervision.run_state.status import said_lines
+from helix_tui.core.supervision.run_state.run_log import said_lines
 
 if TYPE_CHECKING:
     from helix_tui.core.memory.records import Memory

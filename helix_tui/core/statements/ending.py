@@ -17,6 +17,7 @@ from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS, format_age, format_instant
 from helix_tui.core.statements.counts import need_you
+from helix_tui.core.statements.run import explain_run
 
 if TYPE_CHECKING:
     from helix_tui.core.supervision.decide.check import StatusSummary
@@ -128,7 +129,7 @@ def _running(summary: StatusSummary, running: int) -> Iterator[str]:
         return
     yield "nothing"
     if summary.run.condition != "never":
-        yield summary.run.explanation
+        yield explain_run(summary.run)
     if summary.stoppage is not None:
         yield summary.stoppage.words
 

@@ -20,8 +20,9 @@ from helix_tui.core.ddx.runs.transcript import TranscriptTail
 from helix_tui.core.ground.files import read_end
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import midnight
+from helix_tui.core.statements.run import explain_run
 from helix_tui.core.supervision.decide.check import StatusSummary
-from helix_tui.core.supervision.run_state.status import said_lines
+from helix_tui.core.supervision.run_state.run_log import said_lines
 from helix_tui.core.supervision.signals.orphans import gone
 from helix_tui.screens.background import JobHost
 from helix_tui.widgets.base.line import Span, Titles
@@ -74,7 +75,7 @@ class RunTail(JobHost, LogTail):
     def _show(self) -> None:
         run = self._status_summary.run
         name = clean_line(Path(run.state.log).name, 60) if run.state.log else ""
-        words, ink = clean_line(run.explanation, 400), INKS.get(run.condition, "text")
+        words, ink = clean_line(explain_run(run), 400), INKS.get(run.condition, "text")
         stoppage = self._status_summary.stoppage
         if stoppage is not None and run.condition != "active":
             words, ink = clean_line(stoppage.words, 600), "attention"

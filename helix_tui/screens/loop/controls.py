@@ -26,6 +26,7 @@ from helix_tui.core.ground.processes.start import STDOUT, Process, start
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.snapshot.snapshot import Snapshot
+from helix_tui.core.statements.run import explain_run
 from helix_tui.core.supervision.run_state.budget import SPANS, BudgetSpan, parse_limits, read_budget, write_budget
 from helix_tui.core.supervision.run_state.run_control import (
     GIVEN_BACK,
@@ -38,7 +39,7 @@ from helix_tui.core.supervision.run_state.run_control import (
     start_run,
     stop_run,
 )
-from helix_tui.core.supervision.run_state.status import run_status
+from helix_tui.core.supervision.run_state.run_status import run_status
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
 from helix_tui.core.supervision.signals.questions import OpenQuestions, UnknownQuestion, decide_escalation
 from helix_tui.core.supervision.signals.responses import DEFAULT, LEVELS, SHORT, Level, level_of
@@ -164,7 +165,7 @@ class LoopControls:
             self._curator().require_allowed()
             started = start_run(project, words)
             if started.code is not None:
-                why = started.trouble or run_status(project).explanation
+                why = started.trouble or explain_run(run_status(project))
                 raise OSError(f"the loop ended at once: {why}; Needs me and `stuck` say what to do")
             return f"the loop is running (pid {started.pid}); screen 2 follows its output"
 

@@ -29,12 +29,13 @@ from helix_tui.core.ground.time import with_relative_times
 from helix_tui.core.insights.forecast import Estimate, estimate
 from helix_tui.core.statements.ending import SinceLanding, explain_landings, since_landing
 from helix_tui.core.statements.next import ROLES, WHO, captions
+from helix_tui.core.statements.run import explain_run
 from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.decide.verdict import VerdictReason
 from helix_tui.core.supervision.requests import request_for
 from helix_tui.core.supervision.run_state.budget import BudgetSpan, BudgetUse, Limits, first_reached, parse_limits
 from helix_tui.core.supervision.run_state.run_control import StopMeans, ways_to_stop
-from helix_tui.core.supervision.run_state.status import said_lines
+from helix_tui.core.supervision.run_state.run_log import said_lines
 from helix_tui.core.supervision.signals.kept_changes import refusal_words
 from helix_tui.core.supervision.signals.questions import beads_in_question
 from helix_tui.core.supervision.signals.responses import DEFAULT, SHORT, level_of
@@ -470,7 +471,7 @@ class LoopSheet(ChoiceSheet):
         run = self.status_summary.run
         ink = {"active": "running", "died": "error"}.get(run.condition, "text")
         never = NEVER if self.loop_controls.read_only or self._barred else f"{NEVER}: s starts one"
-        explanation = never if run.condition == "never" else clean_line(run.explanation, 600)
+        explanation = never if run.condition == "never" else clean_line(explain_run(run), 600)
         page.paragraph([(explanation, ink)])
         state = run.state
         if run.condition != "never":

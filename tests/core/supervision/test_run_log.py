@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from helix_tui.core.supervision.run_state.status import Teller, said_lines
+from helix_tui.core.supervision.run_state.run_log import Teller, said_lines
 
 
 def test_what_was_put_before_an_agent_is_no_line_of_the_run(tmp_path: Path) -> None:

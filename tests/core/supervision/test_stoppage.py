@@ -22,8 +22,8 @@ from helix_tui.core.statements.stuck import Stuck, find_stuck, report_lines
 from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.needs import needs_of
 from helix_tui.core.supervision.decide.verdict import decide
+from helix_tui.core.supervision.run_state.run_status import last_stoppage
 from helix_tui.core.supervision.run_state.state import RunState
-from helix_tui.core.supervision.run_state.status import last_stoppage
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.questions import Tried
 from helix_tui.core.supervision.signals.stoppage import find_stoppage

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
@@ -38,8 +38,8 @@ from helix_tui.core.supervision.run_state.budget import (
     budget_uses,
 )
 from helix_tui.core.supervision.run_state.run_control import LoopRequest, read_request
+from helix_tui.core.supervision.run_state.run_status import RunStatus, last_stoppage, run_status
 from helix_tui.core.supervision.run_state.state import RunState, load_state
-from helix_tui.core.supervision.run_state.status import NO_STATE, RunStatus, last_stoppage, run_status
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts, open_spec_ids
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, read_scope, scope_word
@@ -49,7 +49,6 @@ from helix_tui.core.supervision.signals.questions import (
     OpenQuestion,
     OpenQuestions,
     read_questions,
-    still_asked,
     still_tried,
 )
 from helix_tui.core.supervision.signals.stoppage import Stoppage
@@ -310,7 +309,6 @@ def _named_scope(text: str, code: str) -> str:
 
 
 UNKNOWN = NextVerdict("")
-NEVER = RunStatus("never", NO_STATE, RunState(), None, ())
 
 
 class StatusSummary(Struct, frozen=True):
@@ -318,7 +316,7 @@ class StatusSummary(Struct, frozen=True):
 
     verdict: NextVerdict = UNKNOWN
     """NEXT_ACTION with its reasons; its code is empty before anything was read."""
-    run: RunStatus = field(default=NEVER)
+    run: RunStatus = RunStatus()
     """The state of HELIX's own loop."""
     requested: LoopRequest = ""
     """A pending request to the loop."""
@@ -397,10 +395,9 @@ def take_status_summary(
     default_budget: Budget = NO_BUDGET,
 ) -> StatusSummary:
     """The current state of the work. Reads a few small files and the documents; changes nothing and asks no agent."""
-    status = run_status(project)
+    status = run_status(project, queue_state.queue.beads)
     # answered ones too: they show which conflicts between documents are decided
     every = read_questions(project.helix_dir / "questions.json")
-    status = replace(status, questions=still_asked(every, queue_state.queue.beads))
     stoppage = last_stoppage(project, queue_state.runs, status.state)
     facts = _facts_of(
         queue_state,

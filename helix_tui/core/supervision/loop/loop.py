@@ -34,7 +34,7 @@ from helix_tui.core.supervision.loop.epic_focus import Curating
 from helix_tui.core.supervision.loop.passes import Passes, drifted_in, settle_documents
 from helix_tui.core.supervision.loop.work import LoopWork, Retry, Stop, Stopped, failure_class, stop_of
 from helix_tui.core.supervision.run_state.run_control import request
-from helix_tui.core.supervision.run_state.status import MAX_LOG_CHARS
+from helix_tui.core.supervision.run_state.run_log import MAX_LOG_CHARS
 from helix_tui.core.supervision.signals.focus import undecided
 from helix_tui.core.supervision.signals.kept_changes import hold_reasons
 from helix_tui.core.supervision.signals.questions import Tried, bead_fingerprint

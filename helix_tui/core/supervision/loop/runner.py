@@ -21,6 +21,7 @@ from helix_tui.core.supervision.loop.loop import Loop
 from helix_tui.core.supervision.loop.work import BlockerReport, LoopWork, RunOptions, Stop
 from helix_tui.core.supervision.run_state.budget import Account
 from helix_tui.core.supervision.run_state.run_control import Control, request
+from helix_tui.core.supervision.run_state.run_log import Teller
 from helix_tui.core.supervision.run_state.state import (
     DENIED,
     AlreadyRunning,
@@ -30,7 +31,6 @@ from helix_tui.core.supervision.run_state.state import (
     load_state,
     sole_run,
 )
-from helix_tui.core.supervision.run_state.status import Teller
 from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.signals.responses import Autonomy
 from helix_tui.core.supervision.stages.delegate import Delegate, logs_folder

@@ -29,8 +29,8 @@ from helix_tui.core.supervision.run_state.budget import (
     budget_uses,
 )
 from helix_tui.core.supervision.run_state.run_control import Control
+from helix_tui.core.supervision.run_state.run_log import Teller
 from helix_tui.core.supervision.run_state.state import REASONS, RunState, denied_runs, save_state
-from helix_tui.core.supervision.run_state.status import Teller
 from helix_tui.core.supervision.signals.focus import FOR_DECISION, held_for
 from helix_tui.core.supervision.signals.orphans import REVIEW, injected_type
 from helix_tui.core.supervision.signals.questions import REVIEW_FIRST, WAITS, OpenQuestions, Tried, still_tried

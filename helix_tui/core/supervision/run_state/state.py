@@ -2,8 +2,8 @@
 
 Shape: docs/formats/helix.md §1a, with a stop reason that carries a code, in HELIX's own folder because
 ``.ddx/run-state.json`` is ddx's. Counters are those of one run; ``totals`` those of all. A run that died leaves its
-phase and, while ddx was running, the file of ddx's answer, which the next run books. `PHASES` and `REASONS` say in
-words what a run was doing, and why it ended.
+phase and, while ddx was running, the file of ddx's answer, which the next run books. `REASONS` say in
+words why it ended.
 
 The kernel releases the lock of a dead process; ``.helix/helix.pid`` is for people and contains ``<pid> <ISO 8601
 time>``. The same file under ``.ddx``, from this program's shell predecessor, counts too. A pid reused by another
@@ -168,19 +168,6 @@ NAME = "run-state.json"
 MAX_STATE = 8 << 20
 KEPT_CYCLES = 50
 KEPT_INJECTED = 200
-
-PHASES = {
-    "starting": "it was starting",
-    "curating": "it was putting the queue in order",
-    "checking": "it was deciding what comes next",
-    "dispatching": "ddx was executing",
-    "booking": "it was booking what ddx had done",
-    "planning": "a planning stage was running",
-    "paused": "it was paused",
-    "stopped": "it had stopped",
-}
-"""Phase -> what the loop was doing then, for a person."""
-
 
 DENIED = "denied-runs"
 """A file with one line per run that found another one active; not part of any run's state."""

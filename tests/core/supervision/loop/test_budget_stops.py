@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ground.project import find_project
+from helix_tui.core.statements.run import explain_run
 from helix_tui.core.supervision.run_state.budget import Budget, Limits, parse_limits, write_budget
-from helix_tui.core.supervision.run_state.status import run_status
+from helix_tui.core.supervision.run_state.run_status import run_status
 from tests.core.supervision.conftest import row
 from tests.core.supervision.loop.conftest import Stage, StageFactory
 
@@ -38,7 +39,7 @@ def test_a_run_stops_after_the_bead_that_spends_its_budget(stage: StageFactory, 
     assert len(world.executed) == ran
     assert (outcome.stop.reason, outcome.stop.code) == ("budget", 0)
     assert outcome.stop.detail == said
-    assert said in run_status(find_project(world.root)).explanation
+    assert said in explain_run(run_status(find_project(world.root)))
 
 
 def test_the_projects_budget_holds_where_nobody_says_another(stage: StageFactory) -> None:

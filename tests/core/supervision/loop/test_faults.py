@@ -18,7 +18,9 @@ import pytest
 
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.statements.run import explain_run
 from helix_tui.core.supervision.run_state.run_control import left_at_work, stop_run
+from helix_tui.core.supervision.run_state.run_status import run_status
 from helix_tui.core.supervision.run_state.state import (
     AlreadyRunning,
     RunState,
@@ -27,7 +29,6 @@ from helix_tui.core.supervision.run_state.state import (
     save_state,
     sole_run,
 )
-from helix_tui.core.supervision.run_state.status import run_status
 from tests.core.supervision.conftest import row
 from tests.core.supervision.loop.conftest import Stage, StageFactory
 
@@ -73,7 +74,7 @@ def test_an_interrupt_ends_ddx_too_and_leaves_a_state_that_status_explains(
         os.kill(pid, 0)
     status = run_status(find_project(world.root))
     assert (status.condition, status.state.stop_reason) == ("stopped", "interrupted")
-    assert "interrupted" in status.explanation
+    assert "interrupted" in explain_run(status)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_a_killed_run_is_explained_and_its_turn_is_booked_once_by_the_next(stage
     wait_for(lambda: world.executed)
     status = run_status(find_project(world.root))
     assert status.condition == "died"
-    assert "ddx was executing" in status.explanation
+    assert "ddx was executing" in explain_run(status)
     assert status.state.completed_cycles == 0
     wait_for(lambda: _dead(int((world.folder / "pids.log").read_text().split()[0])))
     world.run()
@@ -129,7 +130,7 @@ def test_a_killed_run_gives_its_focus_back_with_the_next(stage: StageFactory) ->
     world.turns({"results": [{"close": False, "status": "execution_failed"}], "kill_parent": True})
     world.process(*QUIET)
     assert world.rows()["t-1"]["execution-eligible"] is False
-    assert "focus on e-1" in run_status(find_project(world.root)).explanation
+    assert "focus on e-1" in explain_run(run_status(find_project(world.root)))
     wait_for(lambda: _dead(int((world.folder / "pids.log").read_text().split()[0])))
     world.run()
     assert "execution-eligible" not in world.rows()["t-1"]
@@ -243,7 +244,7 @@ def test_a_pid_file_is_believed_only_as_far_as_the_lock_bears_it_out(stage: Stag
     (project.helix_dir).mkdir(exist_ok=True)
     pid_file = project.helix_dir / "helix.pid"
     pid_file.write_text(f"{os.getpid()}\n")
-    assert "has not yet written what it does" in run_status(project).explanation
+    assert "has not yet written what it does" in explain_run(run_status(project))
     os.utime(pid_file, (0, 0))  # written before this process began: another process had its number
     assert run_status(project).condition == "never"
     with sole_run(project):
@@ -440,7 +441,7 @@ def test_a_paused_run_is_said_to_be_paused(stage: StageFactory) -> None:
     project = find_project(stage([row("a-1")]).root)
     with sole_run(project, now="2026-11-28T10:00:00Z"):
         save_state(project, RunState(run_id="r", pid=os.getpid(), phase="paused", attempted_cycles=2))
-        explanation = run_status(project).explanation
+        explanation = explain_run(run_status(project))
     assert explanation == f"paused (pid {os.getpid()}, started at 2026-11-28T10:00:00Z); 0 of 2 cycles completed"
 
 
