@@ -1,25 +1,23 @@
-"""A project at an instant, and what a surface says of it."""
+"""A project at an instant, and the command line to ask about it."""
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from helix_tui.cli.call import Call
 from helix_tui.cli.program import main
-
-Statement = tuple[tuple[str, str], object]
-"""A subject (its kind and its name), and what is said of it."""
 
 
 @dataclass
 class Scene:
-    """A project at an instant, and the command line to ask about it."""
+    """A project at an instant."""
 
     root: Path
     now: str
@@ -52,10 +50,14 @@ class Scene:
             sys.stdout.flush()
         return code, raw.getvalue().decode() + (aside.getvalue() if code else "")
 
-
-def facts(kind: str, name: str, record: dict[str, Any], *fields: str) -> Iterator[Statement]:
-    """What a record says in some of its fields: two surfaces that show the record must say the same."""
-    yield from (((f"{field} of the {kind}", name), record[field]) for field in fields if field in record)
-
-
-Surface = Callable[[Scene], Iterable[Statement]]
+    def call(self, command: str) -> Call:
+        """A call of the command line, as its functions take it."""
+        given = {
+            "directory": self.root,
+            "now": self.now,
+            "json": True,
+            "read_only": True,
+            "no_color": True,
+            "ddx": None,
+        }
+        return Call.of(command, argparse.Namespace(**given))
