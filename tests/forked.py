@@ -110,7 +110,7 @@ def _serve(descriptor: int) -> None:
         for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
             if module.name != "__main__":
                 importlib.import_module(f"{package}.{module.name}")
-    importlib.import_module("tests.core.supervision.loop.double")
+    importlib.import_module("tests.double")
     line = socket.socket(fileno=descriptor)
     while True:
         data, descriptors, _, _ = socket.recv_fds(line, _MOST, 16)

@@ -1,4 +1,4 @@
-"""What tests write for the product: Python scripts and a ddx that does as a script says, to run; rows, to read."""
+"""What tests write for the product: Python programs to run, rows to read."""
 
 from __future__ import annotations
 
@@ -37,26 +37,3 @@ def write_program(path: Path, code: str) -> Path:
     path.write_text(f"{SCRIPT}{code}\n")
     path.chmod(0o755)
     return path
-
-
-def write_ddx(path: Path, code: str) -> Path:
-    """Write a ddx that does as a script says.
-
-    The script has ``args``, ``passed()``, which lets the embedded tracker answer and gives its exit code, and
-    ``number()``, how often it was called so far. Help is always the embedded tracker's.
-    """
-    count = str(path.parent / "count")
-    return write_program(
-        path,
-        f"""import os, subprocess, sys, time
-args = sys.argv[1:]
-def passed():
-    from helix_ddx.__main__ import main
-    return main(args)
-def number():
-    n = int(open({count!r}).read()) + 1 if os.path.exists({count!r}) else 1
-    open({count!r}, "w").write(str(n))
-    return n
-if "--help" in args: sys.exit(passed())
-{code}""",
-    )

@@ -19,7 +19,7 @@ from helix_tui.screens.editing.preview import HalfWaySheet, PreviewSheet, Troubl
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import go_line, row
-from tests.programs import write_ddx
+from tests.double import write_ddx
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.conftest import console as console  # a fixture of the screens' room
 from tests.screens.journal_host import at_rest
@@ -69,7 +69,6 @@ def ddx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeDdx:
     def make(code: str) -> Path:
         path = write_ddx(tmp_path / "bin" / "ddx", code)
         monkeypatch.setenv("PATH", f"{path.parent}:{os.defpath}")
-        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
         return path
 
     return make

@@ -22,7 +22,8 @@ from helix_tui.screens.queue.bead_screen import BeadScreen
 from helix_tui.screens.queue.screen import QueueScreen
 from helix_tui.screens.sheet import LinesSheet
 from tests.core.supervision.conftest import row, settled
-from tests.programs import write_ddx, write_program
+from tests.double import write_ddx
+from tests.programs import write_program
 from tests.screens.conftest import Console, MakeConsole
 
 pytestmark = pytest.mark.long

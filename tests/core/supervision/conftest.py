@@ -17,7 +17,8 @@ from helix_tui.core.editing.execute.gate import Executable, find_executable
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import parse_now
 from tests.conftest import ProjectFactory
-from tests.programs import parse_rows, write_ddx
+from tests.double import write_ddx
+from tests.programs import parse_rows
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 

@@ -23,9 +23,7 @@ from helix_tui.core.supervision.run_state.run_control import Control
 from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions
 from helix_tui.core.supervision.stages.delegate import Delegate
 from tests.conftest import ProjectFactory
-from tests.programs import write_program
-
-REPOSITORY = Path(__file__).resolve().parents[4]
+from tests.double import write_ddx
 
 
 @dataclass
@@ -142,19 +140,12 @@ StageFactory = Callable[..., Stage]
 @pytest.fixture
 def stage(project: ProjectFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StageFactory:
     """Make a project with a scripted ddx: ``stage(rows, era="april")``."""
-    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
 
     def make(rows: Iterable[Mapping[str, Any]] = (), era: str = "head", *, git: bool = False) -> Stage:
         root = project(rows, git=git)
         folder = tmp_path / "script"
         folder.mkdir()
-        ddx = write_program(
-            tmp_path / "bin" / "ddx",
-            "import sys\nfrom pathlib import Path\n"
-            f"sys.path.insert(0, {str(REPOSITORY)!r})\n"
-            "from tests.core.supervision.loop.double import main\n"
-            f"sys.exit(main(sys.argv[1:], Path({str(folder)!r}), {era!r}))",
-        )
+        ddx = write_ddx(tmp_path / "bin" / "ddx", script=folder, era=era)
         return Stage(root, era, folder, ddx)
 
     return make

@@ -6,7 +6,6 @@ The exit code of ddx is no evidence: it is 0 for success, failure, conflict and 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
 from helix_tui.core.supervision.loop.work import RunOptions
 from helix_tui.core.supervision.stages.delegate import Delegate
 from tests.conftest import ProjectFactory
-from tests.core.supervision.loop.conftest import REPOSITORY
+from tests.double import REPOSITORY, write_ddx
 from tests.helix_ddx.player import Timeline, read_timeline
 
 pytestmark = [pytest.mark.realtime, pytest.mark.long]
@@ -40,7 +39,7 @@ RECORDED = {
     "head-conflict": ({"success": 1}, "no_selectable", 0),
     "head-failed": ({"execution_failed": 1}, "no_progress", 0),
     "head-no-changes": ({"no_evidence_produced": 1}, "next_action:GUIDANCE", 0),
-    "head-review-block": ({"repair-cycle-exhausted": 1}, "question", 0),
+    "head-review-block": ({"repair-cycle-exhausted": 1}, "next_action:GUIDANCE", 0),
     "head-satisfied": ({"no_changes": 1}, "no_progress", 0),
     "head-empty": ({}, "next_action:STOP", 0),
     "head-killed": ({}, "ddx_failed", 1),
@@ -63,11 +62,10 @@ def rows_before(timeline: Timeline) -> list[dict[str, Any]]:
 def run_over(path: Path, project: ProjectFactory) -> tuple[Path, RunOutcome]:
     """A run whose ddx does what stands in the timeline."""
     root = project(rows_before(read_timeline(path)), git=True)
-    ddx = root.parent / "ddx"
-    era = path.name.partition("-")[0]
-    module = "tests.core.supervision.loop.recorded"
-    ddx.write_text(f'#!/bin/sh\nPYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m {module} "{path}" {era} "$@"\n')
-    ddx.chmod(0o755)
+    script = root.parent / "script"
+    script.mkdir()
+    (script / "turns.json").write_text(json.dumps([{"play": str(path)}, *[{"results": []}] * 9]))
+    ddx = write_ddx(root.parent / "ddx", script=script, era=path.name.partition("-")[0])
     found = find_project(root)
     curator = Curator(found, lambda: find_executable(found, str(ddx)), who="human")
     options = RunOptions(auto_review=False, auto_align=False)

@@ -1,8 +1,8 @@
-"""A scripted ddx of either vocabulary: beads by the embedded tracker, its loop and its agents by a script.
+"""The ddx of the tests: the embedded tracker, a hook before it, and a loop and agents that do as a script says.
 
-The script is a folder: ``turns.json`` (what each call of the loop does), ``answers.json`` (what each agent
-says), ``calls.log`` (every command line, help left out). The loop picks by readiness alone, whatever it is
-told.
+The script is a folder: ``turns.json`` (what each call of the loop does; ``play`` is a recorded run to repeat),
+``answers.json`` (what each agent says), ``calls.log`` (every command line, help left out). The loop picks by
+readiness alone, whatever it is told. Without a script everything is the embedded tracker's.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.programs import write_program
+
 HELPS: dict[str, dict[tuple[str, ...], str]] = {
     "april": {
         ("agent", "execute-loop"): "--once --json --local --harness --model --effort",
@@ -32,12 +34,44 @@ HELPS: dict[str, dict[tuple[str, ...], str]] = {
 }
 
 
-def main(words: list[str], folder: Path, era: str) -> int:
-    """Play ddx once."""
-    if words[:1] == ["bead"]:
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+def write_ddx(path: Path, hook: str = "", *, script: Path | None = None, era: str = "head") -> Path:
+    """Write a ddx.
+
+    Args:
+        hook: code that runs before it answers, except for help. It has ``args``, ``passed()``, which answers and gives
+            the exit code, and ``number()``, how often ddx was called so far.
+        script: the folder of the script.
+        era: the vocabulary of the loop, ``april`` or ``head``.
+    """
+    count, folder = str(path.parent / "count"), script and str(script)
+    return write_program(
+        path,
+        f"""import os, sys, time
+sys.path.insert(0, {str(REPOSITORY)!r})
+from tests.double import main
+args = sys.argv[1:]
+def passed():
+    return main(args, {folder!r}, {era!r})
+def number():
+    n = int(open({count!r}).read()) + 1 if os.path.exists({count!r}) else 1
+    open({count!r}, "w").write(str(n))
+    return n
+if "--help" in args: sys.exit(passed())
+{hook}
+sys.exit(passed())""",
+    )
+
+
+def main(words: list[str], script: str | None, era: str) -> int:
+    """Answer once."""
+    if words[:1] == ["bead"] or script is None:
         from helix_ddx.__main__ import main as track
 
         return track(words)
+    folder = Path(script)
     verb = next((verb for verb in HELPS[era] if tuple(words[: len(verb)]) == verb), None)
     if verb is None or (verb[-1] == "run" and (folder / "no-agent").exists()):
         sys.stderr.write(f'Error: unknown command "{words[0] if words else ""}" for "ddx"\n')
@@ -97,6 +131,8 @@ def _loop(folder: Path) -> int:
     if turn.get("remove_self"):
         Path(sys.argv[0]).rename(Path(sys.argv[0]).with_suffix(".gone"))
     sys.stderr.write(turn.get("stderr", ""))
+    if "play" in turn:
+        return _play(Path(turn["play"]))
     if "raw" in turn:
         sys.stdout.write(turn["raw"])
         return int(turn.get("rc", 0))
@@ -121,6 +157,23 @@ def _loop(folder: Path) -> int:
     if "checkout" in turn:
         _checked_out(before)
     return _report(json.dumps(document, indent=2), turn)
+
+
+def _play(timeline: Path) -> int:
+    """Do what a real ddx was recorded doing: its files, its words, its exit code."""
+    from tests.helix_ddx.player import Player
+
+    player = Player(timeline, Path.cwd())
+    player.shift_to_now(0)
+    for step in player.steps():
+        player.apply(step)
+        stream = {"stdout": sys.stdout, "stderr": sys.stderr}.get(step.src)
+        if stream is not None:
+            stream.write(player.translate(step.text) + "\n")
+    sys.stdout.flush()
+    if (player.timeline.rc or 0) < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return player.timeline.rc or 0
 
 
 def _report(report: str, turn: dict[str, Any]) -> int:
@@ -267,7 +320,3 @@ def _agent(folder: Path, words: list[str]) -> int:
         return int(spec.get("rc", 0))
     say(json.dumps({"harness": "codex", "exit_code": spec.get("rc", 0), **spec}))
     return int(spec.get("rc", 0))
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[3:], Path(sys.argv[1]), sys.argv[2]))
