@@ -38,8 +38,6 @@ from tests.consistency import surfaces
 from tests.consistency.scene import Scene
 from tests.consistency.surfaces import contradictions
 
-pytestmark = pytest.mark.long
-
 Change = Callable[[Any], Any]
 """From what stands in a place to what a mutant puts there."""
 
@@ -239,6 +237,7 @@ def _once(decide: Any) -> Any:
     return decided
 
 
+@pytest.mark.long
 def tear(scene: Scene) -> None:
     """Leave a line at the end of the tracker that a crash cut off."""
     with (scene.root / ".ddx" / "beads.jsonl").open("a") as file:

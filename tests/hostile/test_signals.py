@@ -134,6 +134,7 @@ def test_a_worker_is_interrupted_only_where_its_record_agrees(
     assert stranger.poll() is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pid", [0, -1, 1 << 40])
 def test_a_number_that_means_more_than_one_process_is_refused(project: ProjectFactory, pid: int) -> None:
     means = StopMeans("signal", "", "", pid=pid, since=now_ns())

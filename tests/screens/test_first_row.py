@@ -21,6 +21,7 @@ async def type_text(pilot: Pilot[int], text: str) -> None:
     await pilot.press(*("space" if char == " " else char for char in text))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "keys", [("o", "4"), ("V", "1"), ("V", "3"), ("right_square_bracket",), ("slash", "d", "enter")]
 )

@@ -56,6 +56,7 @@ def history(console: MakeConsole) -> Console:
     return app
 
 
+@pytest.mark.long
 async def settled(pilot: Pilot[int]) -> None:
     """Let the tables be worked out and shown, and the rows behind them."""
     await pilot.app.workers.wait_for_complete()

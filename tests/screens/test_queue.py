@@ -109,6 +109,7 @@ async def test_folds_open_with_enter_and_with_l_and_close_with_h(console: MakeCo
         assert queue(app).list.selected_key == key
 
 
+@pytest.mark.long
 async def test_the_tree_folds_a_parent_and_h_goes_up(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:

@@ -24,6 +24,7 @@ def overlapping(app: Console) -> list[tuple[Widget, Widget]]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(48, 40), (80, 24), (120, 40), (160, 48)])
 @pytest.mark.parametrize("keys", [(), ("slash",), ("N",), ("w",), ("o",), ("J",), ("colon",), ("exclamation_mark",)])
 async def test_a_notice_lies_over_nothing(console: MakeConsole, size: tuple[int, int], keys: tuple[str, ...]) -> None:

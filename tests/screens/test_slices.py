@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import cast
 
+import pytest
 from textual.pilot import Pilot
 
 from helix_tui.screens.needs.screen import NeedsScreen
@@ -26,6 +27,7 @@ async def typed(pilot: Pilot[int], text: str) -> None:
     await pilot.press(*("space" if char == " " else char for char in text))
 
 
+@pytest.mark.long
 async def test_a_digit_shows_a_view_with_its_filter_order_and_columns(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:

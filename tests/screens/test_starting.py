@@ -77,6 +77,7 @@ async def test_before_a_start_stands_where_the_budget_stops_it(
         await waited(pilot, lambda: app.sees(f"stops    {words}"))
 
 
+@pytest.mark.long
 async def test_what_waits_for_an_answer_is_not_among_what_a_start_takes(console: MakeConsole, a_ddx: None) -> None:
     app = console(BEADS, look_out="once", own=(sys.executable, "-c", REPORTS))
     past(app.root, 12, 0.5)

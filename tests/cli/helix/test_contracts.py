@@ -16,8 +16,6 @@ from tests.cli.helix.conftest import BUILDABLE
 from tests.core.supervision.conftest import row
 from tests.core.supervision.loop.conftest import Stage, StageFactory
 
-pytestmark = pytest.mark.long
-
 LATER = "2099-01-01T00:00:00Z"
 
 
@@ -297,6 +295,7 @@ def test_commit_pushes_though_other_files_are_changed_too(helix: Any, changed: S
     assert git(changed.root, "show", "origin/main:.ddx/beads.jsonl").count('"closed"') == 1
 
 
+@pytest.mark.long
 def test_commit_says_which_file_a_pull_conflicts_in(helix: Any, changed: Stage, tmp_path: Path) -> None:
     other = tmp_path / "other"
     git(tmp_path, "clone", "-q", str(tmp_path / "remote.git"), str(other))

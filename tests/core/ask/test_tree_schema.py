@@ -148,6 +148,7 @@ def test_what_makes_a_node_reproducible_is_kept_and_shown(tmp_path: Path) -> Non
     assert "environment: runtime python, runtime_version 3.11, lockfile uv.lock" in lines
 
 
+@pytest.mark.long
 def test_a_full_path_shows_what_is_around_without_a_tree_too(tmp_path: Path) -> None:
     root = write(tmp_path, FILES)
     question = "When is the expiry of a lease?"

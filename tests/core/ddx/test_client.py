@@ -137,6 +137,7 @@ def has_ended(pid: int) -> bool:
         os.close(handle)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux lets one wait for a grandchild")
 @pytest.mark.parametrize("first", ["", "signal.signal(signal.SIGTERM, signal.SIG_IGN); "])
 def test_time_up_ends_the_program_and_its_children(make, tmp_path: Path, first: str) -> None:  # type: ignore[no-untyped-def]

@@ -71,6 +71,7 @@ def documents(files: Mapping[str, str]) -> st.SearchStrategy[dict[str, dict[str,
     return st.fixed_dictionaries({}, optional=shapes)
 
 
+@pytest.mark.long
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(documents(CLAIMS), st.dictionaries(st.sampled_from(["pid", "machine", "updated_at", "owner"]), odd))
 def test_claims_of_any_shape_raise_nothing_and_hide_nothing(
@@ -87,6 +88,7 @@ def test_claims_of_any_shape_raise_nothing_and_hide_nothing(
     assert all(run.why and run.facts for run in runs)
 
 
+@pytest.mark.long
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(documents(BUNDLES), odd, odd)
 def test_evidence_of_any_shape_raises_nothing_and_hides_nothing(

@@ -26,8 +26,6 @@ from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import find_project
 from tests.core.supervision.conftest import WorldFactory, make_curator, row
 
-pytestmark = pytest.mark.long
-
 Scripted = Callable[[str], Path]
 
 
@@ -499,6 +497,7 @@ def test_somebody_who_changes_the_bead_meanwhile_is_not_overwritten(world: World
     assert (entry.result, list(entry.after)) == ("partial", ["a"])
 
 
+@pytest.mark.long
 # --- a process that dies -------------------------------------------------------------------------------
 
 
@@ -548,6 +547,7 @@ def test_an_intent_that_came_to_nothing_is_settled_as_such(world: WorldFactory) 
     assert (entry.result, entry.after, entry.undoable) == ("not_done", {}, False)
 
 
+@pytest.mark.long
 def test_one_writer_at_a_time(world: WorldFactory) -> None:
     here = world(rows())
     with here.curator.gate.open():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+import pytest
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.geometry import Region
@@ -33,6 +34,7 @@ class Counting(Rows):
         return super().paint(index, width)
 
 
+@pytest.mark.long
 def y_of(rows: RowList) -> int:
     return rows._view.line_of(rows.selected_index) - rows._view.top
 

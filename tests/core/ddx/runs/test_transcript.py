@@ -224,6 +224,7 @@ def test_no_line_raises_and_no_text_can_harm(kind: str, data: dict[str, Any]) ->
     assert "\x1b" not in event.detail
 
 
+@pytest.mark.long
 @given(st.lists(st.binary(max_size=40).filter(lambda part: b"\n" not in part), max_size=30), st.data())
 def test_a_tail_gives_every_line_of_a_growing_file(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], data: st.DataObject

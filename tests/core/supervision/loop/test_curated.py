@@ -53,6 +53,7 @@ def test_a_bead_whose_replacement_is_closed_is_closed_too(stage: StageFactory) -
     assert world.rows()["a-1"]["status"] == "closed"
 
 
+@pytest.mark.long
 def test_the_agent_is_told_of_ready_beads_of_the_same_area(stage: StageFactory) -> None:
     from helix_tui.core.supervision.stages.stage_run import agent_context
 
