@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ProjectFactory
+from tests.sources import nodes_of, syntax_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "helix_tui"
@@ -49,7 +50,7 @@ def _module(path: Path) -> str:
 
 def _imports(path: Path) -> Iterator[tuple[int, str]]:
     """(line, module) of every import in a file; ``from x import y`` counts as ``x.y`` too."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             for name in node.names:
                 yield node.lineno, name.name
@@ -69,7 +70,7 @@ def test_widgets_do_no_io_and_have_no_clock() -> None:
     broken += [
         f"{path.relative_to(ROOT)}:{node.lineno} asks for the time"
         for path in _sources("helix_tui/widgets")
-        for node in ast.walk(ast.parse(path.read_bytes()))
+        for node in nodes_of(path)
         if isinstance(node, ast.Attribute)
         and node.attr in {"now", "today", "utcnow"}
         and isinstance(node.value, ast.Name)
@@ -83,7 +84,7 @@ def test_no_screen_is_pushed_with_a_callback_for_its_result() -> None:
     calls = [
         (path, node)
         for path in _sources("helix_tui")
-        for node in ast.walk(ast.parse(path.read_bytes()))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "push_screen"
     ]
     assert len(calls) > 10
@@ -184,7 +185,7 @@ def test_every_program_that_is_run_is_logged() -> None:
     """
     silent = []
     for path in (path for path in _sources("helix_tui") if PACKAGE / "plugin" not in path.parents):
-        for function in ast.walk(ast.parse(path.read_bytes())):
+        for function in nodes_of(path):
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 called = {ast.unparse(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
                 starts = called & {"subprocess.run", "start"} and function.name not in ("start", "_is_in_index")
@@ -202,7 +203,7 @@ def test_a_package_can_be_overlooked_and_a_module_read() -> None:
     functions = {
         f"{path.relative_to(ROOT)}: {node.name}": (node.end_lineno or 0) - node.lineno + 1
         for path in longest
-        for node in ast.walk(ast.parse(path.read_bytes()))
+        for node in nodes_of(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     assert {name: lines for name, lines in functions.items() if lines > LONGEST_FUNCTION} == {}
@@ -212,7 +213,7 @@ def test_the_name_of_a_class_stands_for_one_thing() -> None:
     """Whoever looks a name up finds one class; messages that belong to a widget stand inside it, and may agree."""
     found: dict[str, list[str]] = {}
     for path in _sources("helix_tui", "helix_ddx"):
-        for node in ast.parse(path.read_bytes()).body:
+        for node in syntax_of(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
     assert {name: places for name, places in found.items() if len(places) > 1} == {}

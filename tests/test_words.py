@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.sources import nodes_of, syntax_of
+
 ROOT = Path(__file__).resolve().parents[1]
 
 BANNED = re.compile(
@@ -33,9 +35,8 @@ _SQL = re.compile(r"\b(?:SELECT|INSERT|CREATE|UPDATE|DELETE)\b")
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
     """(line, text) of every string of a file that is no docstring; a gap in an f-string is ``{}``."""
-    tree = ast.parse(path.read_bytes())
     inside: set[int] = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         for statement in getattr(node, "body", ()) if isinstance(getattr(node, "body", ()), list) else ():
             if isinstance(statement, ast.Expr):
                 inside.add(id(statement.value))
@@ -45,7 +46,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
                 node.lineno,
                 "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values),
             )
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
             yield node.lineno, node.value
 
@@ -117,7 +118,7 @@ def _bare_counts(path: Path) -> Iterator[int]:
         for child in ast.iter_child_nodes(node):
             yield from look(child, guarded or (isinstance(node, ast.If | ast.IfExp) and _asks_for_one(node.test)))
 
-    yield from look(ast.parse(path.read_bytes()), False)
+    yield from look(syntax_of(path), False)
 
 
 def _asks_for_one(test: ast.expr) -> bool:

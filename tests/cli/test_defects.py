@@ -15,6 +15,7 @@ from helix_tui.cli.show import queue
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.errors import HelixError
 from tests.conftest import ProjectFactory
+from tests.sources import nodes_of
 
 TOKEN = "ghp_" + "a1B2c3D4e5" * 4
 PACKAGE = Path(__file__).resolve().parents[2] / "helix_tui"
@@ -98,7 +99,7 @@ def test_every_error_class_of_ours_has_the_one_root() -> None:
         node.name: {base.id for base in node.bases if isinstance(base, ast.Name)}
         for path in sorted(PACKAGE.rglob("*.py"))
         if "tracker" not in path.relative_to(PACKAGE).parts[:2]  # helix-ddx answers with ddx's own errors
-        for node in ast.walk(ast.parse(path.read_bytes()))
+        for node in nodes_of(path)
         if isinstance(node, ast.ClassDef)
     }
 

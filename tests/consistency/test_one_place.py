@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 from helix_tui.core.ddx.names import STATUSES
+from tests.sources import nodes_of
 
 HOUSE = Path(__file__).resolve().parents[2] / "helix_tui"
 ELSEWHERE = {
@@ -19,11 +20,10 @@ ELSEWHERE = {
 
 def _words(path: Path) -> set[str]:
     """Statuses that a file holds; ``success`` is an ink and an answer of agents too, and counts when compared."""
-    tree = ast.parse(path.read_text("utf-8"))
-    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    texts = {node.value for node in nodes_of(path) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     compared: set[object] = {
         side.value
-        for node in ast.walk(tree)
+        for node in nodes_of(path)
         if isinstance(node, ast.Compare)
         for side in (node.left, *node.comparators)
         if isinstance(side, ast.Constant)
@@ -42,7 +42,7 @@ def test_attempts_are_counted_by_outcome_in_one_place() -> None:
     counting = {
         path.relative_to(HOUSE).as_posix()
         for path in HOUSE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call) and ast.unparse(node).startswith("Counter(") and "outcome" in ast.unparse(node)
     }
     assert counting == {"core/ddx/attempts/attempt.py"}

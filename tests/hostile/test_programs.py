@@ -22,6 +22,7 @@ from helix_tui.core.ground.processes.start import start
 from tests.hostile.kinds.git_folders import PROGRAMS
 from tests.hostile.test_kinds import Stranger, stranger
 from tests.programs import write_program
+from tests.sources import nodes_of
 
 __all__ = ["stranger"]  # a fixture
 
@@ -33,17 +34,17 @@ APART = "helix_tui/plugin/lib/memory/core.py"
 STARTERS = ("os.system", "os.popen", "os.posix_spawn", "os.exec", "os.spawn", "asyncio.create_sub", "shutil.which")
 
 
-def sources() -> Iterator[tuple[str, ast.Module]]:
+def sources() -> Iterator[tuple[str, tuple[ast.AST, ...]]]:
     for package in ("helix_tui", "helix_ddx"):
         for path in sorted((ROOT / package).rglob("*.py")):
-            yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_bytes())
+            yield path.relative_to(ROOT).as_posix(), nodes_of(path)
 
 
 def test_every_program_is_started_by_the_door() -> None:
     """No other module imports subprocess or starts a program by another way; nobody uses a shell."""
     wrong = []
-    for name, tree in sources():
-        for node in ast.walk(tree):
+    for name, nodes in sources():
+        for node in nodes:
             if isinstance(node, ast.keyword) and node.arg == "shell":
                 wrong.append(f"{name}:{node.value.lineno} shell")
             if name in (DOOR, APART):
@@ -60,8 +61,8 @@ def test_every_program_is_started_by_the_door() -> None:
 def test_every_python_of_ours_is_named_in_one_place() -> None:
     """`sys.executable` begins no command outside `python_argv`, which keeps the current folder off the path."""
     wrong = []
-    for name, tree in sources():
-        for node in ast.walk(tree):
+    for name, nodes in sources():
+        for node in nodes:
             words = [ast.unparse(word) for word in node.elts] if isinstance(node, ast.List | ast.Tuple) else []
             if name != FINDER and words[:1] == ["sys.executable"]:
                 wrong.append(f"{name}: {words}")
@@ -73,11 +74,11 @@ def test_every_python_of_ours_is_named_in_one_place() -> None:
 def test_every_git_goes_through_its_door() -> None:
     """Only `ground.git` starts one by name; who keeps one running takes words and environment from the door."""
     wrong = []
-    for name, tree in sources():
-        imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    for name, nodes in sources():
+        imported = {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
         if len(imported & {"reading_argv", "reading_environment"}) == 1:
             wrong.append(f"{name}: words without environment")
-        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args):
+        for call in (node for node in nodes if isinstance(node, ast.Call) and node.args):
             words = call.args[0].elts if isinstance(call.args[0], ast.Tuple | ast.List) else []
             if ast.unparse(call.func).endswith(("run", "start")) and words and ast.unparse(words[0]) == "'git'":
                 wrong.append(f"{name}:{call.lineno}")
