@@ -107,7 +107,7 @@ def right(
     places = []
     with (
         tempfile.TemporaryDirectory() as folder,
-        open_memory(Path(folder, "helix.db"), load_encoder(choice)) as memory,
+        open_memory(Path(folder, "helix.db"), load_encoder(choice), teacher="person") as memory,
     ):
         names = [memory.store(trigger, resolution).name for trigger, resolution in memories]
         for question, number in questions:

@@ -87,7 +87,7 @@ def texts(count: int) -> list[Draft]:
 def fill(path: Path, count: int) -> None:
     """A database with ``count`` memories, written past the dedup."""
     encoder, drafts = Look(), texts(count)
-    with open_memory(path, encoder) as memory:
+    with open_memory(path, encoder, teacher="person") as memory:
         base: Base = memory._base
         now = as_text(base.now())
         with memory.write() as database:
@@ -126,7 +126,7 @@ def measure(path: Path, count: int, turns: int) -> dict[str, float]:
     fresh = [f"entirely other matter {number} of the {word}" for number, word in enumerate(_WORDS * 9)][:turns]
     encoder.encode(queries)
     figures = {}
-    with open_memory(path, encoder) as memory:
+    with open_memory(path, encoder, teacher="person") as memory:
         prepare(memory, queries, fresh, drafts[:turns])
         figures["first recall"] = _cpu(lambda: memory.recall(queries[0]))
         figures["recall"] = _median(memory.recall, queries)
@@ -139,7 +139,7 @@ def measure(path: Path, count: int, turns: int) -> dict[str, float]:
         )
         figures["feedback of 3"] = _median(partial(_credit, memory), list(range(1, turns)))
         figures["health"] = _cpu(memory.health)
-    with open_memory(path) as memory:
+    with open_memory(path, teacher="person") as memory:
         figures["first recall, keywords"] = _cpu(lambda: memory.recall(queries[0]))
         figures["recall, keywords"] = _median(memory.recall, queries)
     return figures

@@ -6,7 +6,7 @@
     model = "sonnet"           # the model behind that agent
     stall_after = 600          # seconds without an event after which a worker is called silent
     autonomy = "medium"        # how much HELIX's loop decides on its own: low, medium, high
-    accept_lessons = "none"    # lessons that `memory learn --apply` accepts at once: failures, patterns, all
+    accept_lessons = "landed-after-refusal"  # lessons accepted without asking; or none, failures, patterns, all
     systemic_days = 7          # days within which three occurrences make a failure systemic
     budget_run = "$5"          # what a run may cost: "$5, 2M tokens, 10 attempts"
     budget_day = "$20"         # what a day may cost in all
@@ -34,7 +34,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -44,6 +44,7 @@ from helix_tui.core.beads.states import states_where
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS
 from helix_tui.core.ground.trust.person import state_folder
+from helix_tui.core.memory.provenance import AcceptRule
 
 if TYPE_CHECKING:
     from helix_tui.core.supervision.run_state.budget import Budget
@@ -175,7 +176,7 @@ class Settings(Struct, frozen=True):
     """None if not set; HELIX_SYSTEMIC_DAYS takes precedence."""
     autonomy: str = ""
     """low, medium or high; the command line and HELIX_AUTONOMY take precedence."""
-    accept_lessons: str = ""
+    accept_lessons: AcceptRule = "landed-after-refusal"
     """none, failures, patterns or all: which lessons are accepted without asking."""
     budget_texts: Mapping[str, str] = {}
     """What a ``run`` and a ``day`` may cost, as written."""
@@ -207,7 +208,7 @@ _KINDS: Mapping[str, tuple[Any, str]] = {
     "model": (str, "must be a name in quotes"),
     "systemic_days": (_Positive, "write a number of days"),
     "autonomy": (Literal["", "low", "medium", "high"], "write low, medium or high"),
-    "accept_lessons": (Literal["", "none", "failures", "patterns", "all"], "write none, failures, patterns or all"),
+    "accept_lessons": (AcceptRule, f"write one of {', '.join(get_args(AcceptRule))}"),
     "notify": (str, "must be a command in quotes"),
     "notify_terminal": (
         # an empty list is valid: no terminal notification
@@ -268,7 +269,7 @@ def load_settings(path: Path | None = None) -> Settings:
         model=clean_line(values.get("model", ""), 120),
         systemic_days=values.get("systemic_days"),
         autonomy=values.get("autonomy", ""),
-        accept_lessons=values.get("accept_lessons", ""),
+        accept_lessons=values.get("accept_lessons", "landed-after-refusal"),
         budget_texts=budget,
         views=tuple(views),
         notify=values.get("notify", ""),

@@ -82,7 +82,7 @@ def test_past_questions_and_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_memories_that_came_and_went(tmp_path: Path) -> None:
     """Vectors too: the places of what is gone are given back."""
     most = memory_index._MOST_GONE
-    with open_memory(tmp_path / "helix.db", Plane()) as memory:
+    with open_memory(tmp_path / "helix.db", Plane(), teacher="person") as memory:
         kept = memory.store("the disk of the worker was full", "make room before it begins")
         for number in range(2 * most):
             name = memory.store(f"lesson {number} of {number * 7919}", f"way {number * 104729}").name
@@ -105,7 +105,7 @@ def test_vectors_of_live_memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def answers(name: str) -> list[object]:
         found: list[object] = []
         for start in range(2):
-            with open_memory(tmp_path / name, Plane()) as memory:
+            with open_memory(tmp_path / name, Plane(), teacher="person") as memory:
                 for trigger, resolution in told[start * 30 : start * 30 + 30]:
                     memory.store(trigger, resolution)
                     found.append(len(memory.recall(trigger).found))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from tests.sources import nodes_of
+
 CORE = Path(__file__).resolve().parents[1] / "helix_tui" / "core"
 
 DOOR = {CORE / "ground" / "files.py", CORE / "ground" / "writes.py"}
@@ -54,7 +56,6 @@ ALLOWED = {
     ("ground/sqlite.py", "*"): "what SQLite opens by name, proved before (docs/security.md)",
     ("ground/processes/threads.py", "open"): "the kernel's records of processes",
     ("ground/trust/work_tree.py", "*"): "proves git's folders before they become roots",
-    ("memory/guard/orders.py", "Path(__file__).with_name('words.toml').read_text"): "data of the package",
     ("memory/store/database.py", "*"): "what SQLite opens by name, proved before (docs/security.md)",
     ("supervision/stages/landing.py", "shutil.rmtree"): "the copies in that folder",
     ("supervision/stages/landing.py", "tempfile.mkdtemp"): "a folder of our own, in which conflicts are resolved",
@@ -87,7 +88,7 @@ def _name(call: ast.Call) -> str:
 
 
 def _calls(path: Path) -> set[str]:
-    calls = (node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call))
+    calls = (node for node in nodes_of(path) if isinstance(node, ast.Call))
     return {name for call in calls if (name := _name(call))}
 
 

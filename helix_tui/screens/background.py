@@ -21,6 +21,7 @@ from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS
 from helix_tui.core.snapshot.snapshot import Snapshot
+from helix_tui.settings import load_settings
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -173,16 +174,19 @@ def close_loop(snapshot: Snapshot, *, read_only: bool) -> Closed | None:
     from helix_tui.core.memory.memory_store import open_memory
     from helix_tui.core.memory.records import MemoryFault
     from helix_tui.core.memory.store.database import database_path
-    from helix_tui.core.supervision.agents.learning import Learner, summed
+    from helix_tui.core.supervision.agents.learning import Learner, accept_by_rule, summed
 
     try:
         path = database_path(snapshot.project)
-        with open_memory(path, read_only=read_only, busy_seconds=2.0) as memory:
+        with open_memory(path, read_only=read_only, busy_seconds=2.0, teacher="person") as memory:
             said = ""
             if not read_only:
                 learner = Learner(snapshot.project, memory)
                 since = snapshot.taken_at - DAY
-                said = summed(learner.learn(snapshot.queue.beads, tuple(snapshot.attempts), since=since))
+                attempts = tuple(snapshot.attempts)
+                said = summed(learner.learn(snapshot.queue.beads, attempts, since=since))
+                accepted = accept_by_rule(memory, load_settings().accept_lessons, attempts)
+                said = ", ".join(filter(None, (said, accepted.title if accepted else "")))
             return Closed(memory.health().words, said)
     except MemoryFault:
         return None

@@ -148,7 +148,7 @@ def test_an_attempt_of_ddx_is_left_to_ddx(clone: Path, tmp_path: Path) -> None:
     stores = list(tmp_path.rglob("helix.db"))
     assert stores
     for store in stores:
-        with open_memory(store) as memory:
+        with open_memory(store, teacher="person") as memory:
             assert not memory.settled()
 
 

@@ -136,7 +136,7 @@ def test_many_lessons_begin_with_their_number_and_their_causes(
 
 
 def test_read_only_shows_and_changes_nothing(memory: Shell, root: Path) -> None:
-    with open_memory(root / ".helix" / "helix.db"):
+    with open_memory(root / ".helix" / "helix.db", teacher="person"):
         pass
     assert memory("learn", "--read-only")["attempts"]
     memory("learn", "--apply", "--read-only", code=1)

@@ -90,7 +90,7 @@ class Events:
         self._ddx = root / ".ddx"
         self._lines = (self._ddx / "beads.jsonl").read_bytes().splitlines()
         self._lately: dict[str, deque[Path]] = {}
-        self._memory = open_memory(root / ".helix" / "helix.db")
+        self._memory = open_memory(root / ".helix" / "helix.db", teacher="person")
         for name in ("executions", "metrics", "agent-logs", "workers"):
             (self._ddx / name).mkdir(exist_ok=True)
         weigh = 40 * 188 / beads  # a large tracker is rewritten less often: its 21 MB are the disk's to take

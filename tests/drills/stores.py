@@ -41,7 +41,7 @@ word = lambda: f"w{uuid.uuid4().hex}"  # one in 30,000 begins like a token (EAAA
 words = lambda: " ".join(word() for _ in range(6))
 print("ready", flush=True)
 while True:
-    with open_memory(database_path(project), busy_seconds=60.0) as memory:
+    with open_memory(database_path(project), busy_seconds=60.0, teacher="person") as memory:
         for _ in range(3):
             print("memory", memory.store(words(), words()).name, flush=True)
     index = Database(project.helix_dir / "ask" / FILE)
@@ -97,7 +97,7 @@ def check(root: Path, written: Sequence[tuple[str, str]]) -> str:
                 return f"{path.name}: {found[:3]}"
     there: dict[str, set[str]] = {"memory": set(), "index": set()}
     if memory.exists():
-        with open_memory(memory) as store:
+        with open_memory(memory, teacher="person") as store:
             there["memory"] = {one.name for one in store.list()}
     if index.exists():
         database = Database(index)

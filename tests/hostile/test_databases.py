@@ -33,7 +33,7 @@ LESSON = "Name the version of the parser in the lock file"
 def strangers(root: Path) -> Path:
     """A memory in the repository that this person's ledger does not have, as a stranger's machine made it."""
     path = root / ".helix" / "helix.db"
-    with open_memory(path) as memory:
+    with open_memory(path, teacher="person") as memory:
         memory.store("when a build fails", LESSON)
     person.revoke(os.path.realpath(root))
     person._notes.clear()
@@ -51,9 +51,9 @@ def is_refused(path: Path, why: str = "not used") -> bool:
     """Whether no way into the memory opens the file, and its bytes stay."""
     content = path.read_bytes() if path.is_file() else b""
     with pytest.raises(MemoryFault, match=why):
-        open_memory(path).close()
+        open_memory(path, teacher="person").close()
     with pytest.raises(MemoryFault, match=why):
-        open_memory(path, read_only=True).close()
+        open_memory(path, read_only=True, teacher="person").close()
     with pytest.raises(MemoryFault, match=why):
         look_into(path).close()
     assert memories_given(find_project(path.parent.parent)) == {}
@@ -86,7 +86,7 @@ def test_a_trusted_one_is_used(project: ProjectFactory) -> None:
     root = project([BEAD], git=True)
     path = strangers(root)
     trust(path)
-    with open_memory(path) as memory:
+    with open_memory(path, teacher="person") as memory:
         assert memory.list()[0].resolution == LESSON
     content = path.read_bytes()
     path.rename(root / "kept")
@@ -131,7 +131,7 @@ def test_links_are_not_followed(
     companion.unlink(missing_ok=True)
     link(companion, victim)
     with pytest.raises(DatabaseForeign, match="link"):
-        open_memory(path).close()
+        open_memory(path, teacher="person").close()
     assert memories_given(find_project(root)) == {}
     assert victim.read_bytes() == b"the person's own"
 
@@ -143,7 +143,7 @@ def test_a_folder_or_fifo_in_its_place_is_refused(project: ProjectFactory) -> No
     trust(path)
     os.mkfifo(path.with_name("helix.db-wal"))
     with pytest.raises(DatabaseForeign, match="not a regular file"):
-        open_memory(path).close()
+        open_memory(path, teacher="person").close()
 
 
 @pytest.mark.parametrize(
@@ -186,13 +186,13 @@ def test_a_huge_value_is_not_read(project: ProjectFactory) -> None:
     with closing(sqlite3.connect(path)) as theirs:
         theirs.execute("UPDATE memory SET resolution = hex(zeroblob(20000000))")
         theirs.commit()
-    with pytest.raises(MemoryFault), open_memory(path) as memory:
+    with pytest.raises(MemoryFault), open_memory(path, teacher="person") as memory:
         memory.list()
 
 
 def test_the_schema_is_not_trusted(project: ProjectFactory) -> None:
     """For reading it stays off; a change of ours may use our own triggers."""
-    with open_memory(project([BEAD]) / ".helix" / "helix.db") as memory:
+    with open_memory(project([BEAD]) / ".helix" / "helix.db", teacher="person") as memory:
         memory.store("when a build fails", LESSON)
         memory.remove([memory.list()[0].name])
         assert memory.read("PRAGMA trusted_schema") == [(0,)]
@@ -228,11 +228,11 @@ def test_a_memory_of_an_earlier_release_is_adopted_once(project: ProjectFactory)
     assert is_refused(path)
     person._notes.clear()
     person.attended = True
-    with open_memory(path) as memory:
+    with open_memory(path, teacher="person") as memory:
         assert len(memory.list()) == 1
     assert [line for line in person.notes() if "entered as yours" in line]
     person.attended = False
-    with open_memory(path) as memory:
+    with open_memory(path, teacher="person") as memory:
         assert len(memory.list()) == 1
 
 
@@ -272,7 +272,7 @@ def test_every_other_waits_for_the_person(project: ProjectFactory, change: Calla
     person.attended = True
     helix = find_project(root).helix_dir
     with pytest.raises(MemoryFault):
-        open_memory(helix / "helix.db").close()
+        open_memory(helix / "helix.db", teacher="person").close()
     assert person.load() == []
 
 
@@ -292,7 +292,7 @@ def test_one_that_we_make_is_ours_and_private(project: ProjectFactory) -> None:
     before = os.umask(0)
     try:
         path = project([BEAD], git=True) / ".helix" / "helix.db"
-        with open_memory(path) as memory:
+        with open_memory(path, teacher="person") as memory:
             memory.store("when a build fails", LESSON)
             modes = {stat.S_IMODE(file.stat().st_mode) for file in path.parent.glob("helix.db*")}
     finally:
@@ -305,7 +305,7 @@ _MAKER = """
 import sys
 from pathlib import Path
 from helix_tui.core.memory.memory_store import open_memory
-with open_memory(Path(sys.argv[1])) as memory:
+with open_memory(Path(sys.argv[1]), teacher="person") as memory:
     memory.store(sys.argv[2], "do it otherwise")
 """
 
@@ -316,7 +316,7 @@ def test_processes_that_make_it_at_once_all_use_it(project: ProjectFactory) -> N
     names = ["first trigger", "second reason", "third cause"]
     makers = [subprocess.Popen([sys.executable, "-P", "-c", _MAKER, str(path), name]) for name in names]
     assert [maker.wait(60) for maker in makers] == [0, 0, 0]
-    with open_memory(path) as memory:
+    with open_memory(path, teacher="person") as memory:
         assert {found.trigger for found in memory.list()} == set(names)
 
 
@@ -326,7 +326,7 @@ def test_processes_that_make_it_at_once_all_use_it(project: ProjectFactory) -> N
 def test_one_that_another_process_writes_is_read(project: ProjectFactory) -> None:
     """With its log beside it."""
     path = project([BEAD], git=True) / ".helix" / "helix.db"
-    with open_memory(path) as writer, open_memory(path, read_only=True) as reader:
+    with open_memory(path, teacher="person") as writer, open_memory(path, read_only=True, teacher="person") as reader:
         writer.store("when a build fails", LESSON)
         assert path.with_name("helix.db-wal").stat().st_size
         assert len(reader.list()) == 1
@@ -338,16 +338,16 @@ def test_a_project_reached_by_a_link_keeps_its_memory(project: ProjectFactory) -
     strangers(root)
     trust(root / ".helix" / "helix.db")
     (root.parent / "link").symlink_to(root)
-    with open_memory(find_project(root.parent / "link").helix_dir / "helix.db") as memory:
+    with open_memory(find_project(root.parent / "link").helix_dir / "helix.db", teacher="person") as memory:
         assert len(memory.list()) == 1
 
 
 def test_one_that_the_person_names_elsewhere_is_theirs(tmp_path: Path) -> None:
     """HELIX_DB_PATH is the person's own word."""
-    with open_memory(tmp_path / "memory.db") as memory:
+    with open_memory(tmp_path / "memory.db", teacher="person") as memory:
         memory.store("when a build fails", LESSON)
     assert person.load() == []
-    with open_memory(tmp_path / "memory.db") as memory:
+    with open_memory(tmp_path / "memory.db", teacher="person") as memory:
         assert len(memory.list()) == 1
 
 
@@ -356,7 +356,7 @@ def test_without_a_state_folder_nothing_is_made(project: ProjectFactory, monkeyp
     monkeypatch.setenv("XDG_STATE_HOME", "/dev/null/nowhere")
     path = project([BEAD], git=True) / ".helix" / "helix.db"
     with pytest.raises(MemoryFault):
-        open_memory(path).close()
+        open_memory(path, teacher="person").close()
     assert not path.exists()
 
 

@@ -74,7 +74,7 @@ def test_a_session_has_its_doors_and_an_old_agents_text_runs_unchanged(person: S
         done = place.run("claude", "-p", "Remember it, please", "--allowedTools", "Bash")
         assert done.returncode == 0, (done.stdout, done.stderr)
         said = str(model.asked)
-    with open_memory(place.project / ".helix" / "helix.db") as memory:
+    with open_memory(place.project / ".helix" / "helix.db", teacher="person") as memory:
         (kept,) = memory.list()
     assert kept.trigger == "Import cycle in src/auth.py"
     assert '"name": "import-cycle-in-src-auth-py"' in said

@@ -98,12 +98,12 @@ def install(place: Stranger) -> None:
 
 
 def memories(place: Stranger) -> list[Memory]:
-    with open_memory(place.project / ".helix" / "helix.db") as memory:
+    with open_memory(place.project / ".helix" / "helix.db", teacher="person") as memory:
         return list(memory.list())
 
 
 def ledger(place: Stranger) -> list[Injection]:
-    with open_memory(place.project / ".helix" / "helix.db") as memory:
+    with open_memory(place.project / ".helix" / "helix.db", teacher="person") as memory:
         return list(memory.injections())
 
 

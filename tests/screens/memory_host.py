@@ -31,7 +31,7 @@ def remember(root: Path) -> Path:
     """Write the memory; where it lies."""
     path = root / ".helix" / "helix.db"
     at = [NOW - 70 * DAY]
-    with open_memory(path, clock=lambda: at[0]) as memory:
+    with open_memory(path, clock=lambda: at[0], teacher="person") as memory:
         memory.store("Prefer rename over truncate", "write beside it, then rename", type="pattern")
         at[0] = NOW - 6 * DAY
         memory.store("Lock the tracker before rewriting it", "take the lock, read again, write by rename")

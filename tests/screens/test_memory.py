@@ -183,6 +183,28 @@ async def test_a_lesson_is_accepted_and_taken_back(app: Console) -> None:
         assert len(memory_of(app).memory_view.memories) == 5
 
 
+async def test_what_an_agent_stored_is_accepted_and_waits_again(app: Console) -> None:
+    with open_memory(app.root / ".helix" / "helix.db") as memory:
+        name = memory.store("Tides are read in the wrong zone", "Read them in UTC").name
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        memory_of(app).show_memory(name)
+        await settled(pilot)
+        assert app.sees("1 memory of agents to review")
+        assert app.sees("Taught by an agent, waits for acceptance: no agent is shown it; a accepts it")
+        await pilot.press("a", "enter")
+        await pilot.pause()
+        assert isinstance(app.screen, LinesSheet)
+        await pilot.press("enter")
+        await settled(pilot)
+        await settled(pilot)
+        assert memory_of(app).memory_view.names[name].accepted
+        await pilot.press("u")
+        await settled(pilot)
+        await settled(pilot)
+        assert not memory_of(app).memory_view.names[name].accepted
+
+
 async def test_pruning_is_shown_before_it_is_done_and_can_be_left(app: Console) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
@@ -231,7 +253,7 @@ async def test_read_only_offers_no_change(console: MakeConsole) -> None:
 async def test_what_another_process_stores_appears(app: Console) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
-        with open_memory(app.root / ".helix" / "helix.db") as memory:
+        with open_memory(app.root / ".helix" / "helix.db", teacher="person") as memory:
             memory.store("Something else that went wrong", "do it differently")
         await settled(pilot)
         assert "something-else-that-went-wrong" in keys_of(app)
@@ -395,7 +417,7 @@ async def test_few_outcomes_are_no_percentage_and_nothing_is_proven_by_them(app:
 
 async def test_hostile_text_stays_text(console: MakeConsole) -> None:
     app = console(screen="memory")
-    with open_memory(app.root / ".helix" / "helix.db") as memory:
+    with open_memory(app.root / ".helix" / "helix.db", teacher="person") as memory:
         memory.store("[red]bold[/] \x1b[31m escape", "[link=x]y[/link]\x07")
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)

@@ -146,7 +146,7 @@ def days(console: MakeConsole, dead_pid: int) -> Console:
     questions = OpenQuestions(project, WriteGate(project, read_only=False))
     questions.ask("guidance", GUIDANCE, key="g", options=("the first", "the second"))
     questions.ask("conflict", CONFLICT, key="c", bead_id="k-ask")
-    with open_memory(database_path(project)) as memory:
+    with open_memory(database_path(project), teacher="person") as memory:
         for number in range(LESSONS):
             lesson = Proposal(
                 0,

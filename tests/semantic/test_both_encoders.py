@@ -69,10 +69,10 @@ def test_both_carry_the_same_model_id_because_their_vectors_may_be_compared(
     light, record = pair
     assert light.model_id == record.model_id
     path = tmp_path / "helix.db"
-    with open_memory(path, light) as memory:
+    with open_memory(path, light, teacher="person") as memory:
         name = memory.store("authentication failing silently", "log every auth error").name
         memory.store("the timetable of the ferry has no Sundays", "read the footnotes")
-    with open_memory(path, record) as memory:
+    with open_memory(path, record, teacher="person") as memory:
         found = memory.recall("auth errors swallowed without logging", limit=1).found[0]
         assert (found.memory.name, found.direct) == (name, True)
         assert memory.store("Authentication is failing silently", "log every auth error").status == "merged"

@@ -181,18 +181,20 @@ def learn(call: Call, outcome: RunOutcome) -> dict[str, object]:
     # imported only here: the memory's libraries take a fifth of a second, and `start` and `stop` do not need them
     from helix_tui.cli.loading import read_attempts
     from helix_tui.core.memory.memory_store import open_memory
+    from helix_tui.core.memory.provenance import teacher_here
     from helix_tui.core.memory.records import MemoryFault
     from helix_tui.core.memory.store.database import database_path
-    from helix_tui.core.supervision.agents.learning import Learner, summed
+    from helix_tui.core.supervision.agents.learning import Learner, accept_by_rule, summed
 
     project = locate(call)
     # as of now: the call began before the run
     tracker, attempts = read_attempts(project, call.clock())
     try:
         # no encoder: settling and proposing compare no texts
-        with open_memory(database_path(project), None) as memory:
+        with open_memory(database_path(project), None, teacher=teacher_here()) as memory:
             learner = Learner(project, memory)
             found = learner.learn(tracker.beads, attempts, since=since)
+            accept_by_rule(memory, load_settings().accept_lessons, attempts)
             waiting = len(learner.proposals.all())
     except (MemoryFault, OSError) as error:
         call.note(f"helix: nothing was learned from this run: {clean_line(error, 300)}")

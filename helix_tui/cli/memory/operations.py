@@ -29,12 +29,13 @@ from helix_tui.core.memory.injection import with_block, without_block
 from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.memory_store import MemoryStore, look_into, open_memory
 from helix_tui.core.memory.plans import Plans, propose
+from helix_tui.core.memory.provenance import teacher_here
 from helix_tui.core.memory.records import DatabaseMissing, DatabaseReadOnly, Injection, MemoryFault
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.memory.store.database import BUSY_SECONDS, database_path
 from helix_tui.core.memory.store.indexing import mentioned
 from helix_tui.core.memory.store.schema import TRIGGERS
-from helix_tui.core.supervision.agents.learning import Learner
+from helix_tui.core.supervision.agents.learning import Learner, accepted_by
 from helix_tui.settings import load_settings
 
 if TYPE_CHECKING:
@@ -176,10 +177,10 @@ def _open(call: Call, verb: MemoryVerb, path: Path) -> MemoryStore:
     changes = verb.writes or verb.may_write(call.options)
     # reading must work even if the file or its folder cannot be written
     if path.exists() and not (changes or call.read_only):
-        return look_into(path, loaded, clock=call.clock)
+        return look_into(path, loaded, clock=call.clock, teacher=teacher_here())
     # only a verb that writes creates a database
     if path.exists() or (changes and not call.read_only):
-        return open_memory(path, loaded, read_only=call.read_only, clock=call.clock)
+        return open_memory(path, loaded, read_only=call.read_only, clock=call.clock, teacher=teacher_here())
     if verb.looks or changes:
         return open_memory(path, loaded, empty=True, clock=call.clock)
     raise DatabaseMissing(f"no memory here: there is no {path}", "`helix-tui memory store` creates one.")
@@ -202,6 +203,7 @@ def _recall(call: Call, memory: MemoryStore) -> dict[str, Any]:
         expand=options.expand,
         gate=options.gate,
         ranker=options.ranker,
+        waiting=options.all or memory.teacher == "person",
     )
     return {"query": options.query, **found.document()}
 
@@ -338,9 +340,6 @@ def _embed(call: Call, memory: MemoryStore) -> dict[str, Any]:
     return {"embedded": done, "mode": memory.mode, "detail": memory.detail}
 
 
-_POLICIES = {"none": (), "failures": ("failure",), "patterns": ("pattern",), "all": ("failure", "pattern")}
-
-
 def _learn(call: Call, memory: MemoryStore) -> dict[str, Any]:
     """Learn from DDx's evidence about ended attempts; without --apply, only show it."""
     options = call.options
@@ -355,13 +354,17 @@ def _learn(call: Call, memory: MemoryStore) -> dict[str, Any]:
         for each in blocked:
             propose(memory, each)
     accepted = None
-    kinds = _POLICIES[options.accept or load_settings().accept_lessons or "none"]
-    if options.apply and kinds:
+    if options.apply:
+        if options.accept:
+            memory.require_person("accept")
         new = {each.proposal.id for each in learned if each.proposal is not None}
+        rule = options.accept or load_settings().accept_lessons
         chosen = [
-            each for each in learner.proposals.all() if each.type in kinds and (not options.limit or each.id in new)
+            each for each in accepted_by(rule, learner.proposals.all(), attempts) if not options.limit or each.id in new
         ]
-        accepted, _ = MemoryChanges(memory).accept(chosen)
+        # an agent may have brought the settings: what a rule accepts waits for the console, or for a person's command
+        if chosen and memory.teacher == "person":
+            accepted, _ = MemoryChanges(memory).accept(chosen)
     return {
         "applied": options.apply,
         "attempts": [each.document() for each in learned],
@@ -404,7 +407,11 @@ def _propose_by_hand(call: Call, kept: Proposals) -> dict[str, Any]:
             2,
         )
     reason = f"proposed by {clean_line(os.environ.get('USER') or 'an agent', 60)}"
-    lesson = Proposal(0, said["attempt"], options.bead, options.type, said["trigger"], said["resolution"], reason)
+    lesson = Proposal(
+        0,
+        *(said["attempt"], options.bead, options.type, said["trigger"], said["resolution"], reason),
+        taught_by=kept.teacher,
+    )
     added = kept.add(lesson)
     return {
         "proposal": added.document() if added is not None else None,
@@ -436,6 +443,7 @@ _OPERATIONS: dict[str, Callable[[Call, MemoryStore], dict[str, Any]]] = {
     "recall": _recall,
     "get": _get,
     "edit": report.edit,
+    "accept": report.accept,
     "remove": report.remove,
     "supersede": report.supersede,
     "list": _list,

@@ -49,6 +49,11 @@ def supersede(call: Call, memory: MemoryStore) -> dict[str, Any]:
     return _document(done.document(), memory_change)
 
 
+def accept(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    """Show agents memories that waited for acceptance."""
+    return _document({}, MemoryChanges(memory).let_in(call.options.names))
+
+
 def remove(call: Call, memory: MemoryStore) -> dict[str, Any]:
     """Remove memories with their history."""
     wanted = list(dict.fromkeys(call.options.names))
@@ -97,6 +102,12 @@ def print_removed(call: Call, document: dict[str, Any]) -> Iterator[str]:
     yield from _ending(call, document)
 
 
+def _accepted(call: Call, document: dict[str, Any]) -> Iterator[str]:
+    """``accept`` as text."""
+    yield clean_line(document["done"]["title"], 200) if document["done"] else "none of them waits for acceptance"
+    yield from _ending(call, document)
+
+
 def _ending(call: Call, document: dict[str, Any]) -> Iterator[str]:
     if document["done"]:
         yield "`helix-tui memory undo` undoes it"
@@ -118,6 +129,8 @@ def _stored(call: Call, document: Document) -> Iterator[str]:
     status, name = document["status"], clean_line(document["name"])
     role = {"rejected": "error", "skipped": "waiting"}.get(status, "success")
     yield f"{call.paint(status, role)} {name}" + (f" ({document['reason']})" if document["reason"] else "")
+    if document.get("waits"):
+        yield call.paint("waits until a person accepts it: `helix-tui memory accept`", "waiting")
     if document.get("promoted"):
         yield call.paint("systemic now: This has occurred 3+ times. Consider architectural changes.", "attention")
     if document.get("similar"):
@@ -136,6 +149,8 @@ def _recalled(call: Call, document: Document) -> Iterator[str]:
             f"  {call.paint(clean_line(hit['name']), 'bold')}"
         )
         yield f"       {clean_line(hit['trigger'], 300)} -> {clean_line(hit['resolution'], 400)}"
+        if hit["provenance"]:
+            yield f"       {call.paint(hit['provenance'], 'muted' if hit['accepted'] else 'waiting')}"
         if hit.get("note"):
             yield f"       {call.paint(hit['note'], 'attention')}"
         yield f"       {call.paint(terms, 'muted')}"
@@ -146,7 +161,10 @@ def _recalled(call: Call, document: Document) -> Iterator[str]:
 
 def _listed(call: Call, document: Document) -> Iterator[str]:
     rows = [
-        (str(each["id"]), each["type"], _share(each), _signed(each["counted"]), clean_line(each["name"]))
+        (
+            *(str(each["id"]), each["type"], _share(each), _signed(each["counted"]), clean_line(each["name"])),
+            "" if each["accepted"] else each["provenance"],
+        )
         for each in document["memories"]
     ]
     for line in columns(rows, right=(0, 2)):
@@ -158,6 +176,9 @@ def _got(call: Call, document: Document) -> Iterator[str]:
     label = 12
     yield call.paint(clean_line(document["name"]), "bold")
     yield f"{'type':<{label}}{document['type']} · id {document['id']} · revision {document['revision']}"
+    if document["provenance"]:
+        fix = "" if document["accepted"] else ": `helix-tui memory accept`"
+        yield f"{'provenance':<{label}}{document['provenance']}{fix}"
     if document["supersedes"]:
         yield f"{'supersedes':<{label}}{clean_line(document['supersedes'])}"
     yield f"{'trigger':<{label}}{clean_line(document['trigger'], 1000)}"
@@ -399,6 +420,7 @@ _WAYS: dict[str, Callable[[Call, Document], Iterator[str]]] = {
     "recall": _recalled,
     "edit": print_corrected,
     "supersede": print_corrected,
+    "accept": _accepted,
     "remove": print_removed,
     "list": _listed,
     "get": _got,

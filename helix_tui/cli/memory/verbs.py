@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from typing import get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 from helix_tui.cli.call import Call
 from helix_tui.cli.loading import add_since
 from helix_tui.cli.program import add_shared
+from helix_tui.core.memory.provenance import AcceptRule
 from helix_tui.core.memory.task_check import VERIFY_TIMEOUT_S
 
 
@@ -77,6 +79,7 @@ def _recall(parser: argparse.ArgumentParser) -> None:
     _files(parser)
     parser.add_argument("--expand", action="store_true", help="follow edges to neighbours")
     parser.add_argument("--gate", type=float, default=0.0, metavar="0-1", help="minimum relevance (default: none)")
+    parser.add_argument("--all", action="store_true", help="for agents: what waits for acceptance, too")
     _ranker(parser)
 
 
@@ -97,6 +100,10 @@ def _edit(parser: argparse.ArgumentParser) -> None:
 def _remove(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", metavar="NAME|ID", nargs="+")
     _preview(parser)
+
+
+def _accept(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", metavar="NAME|ID", nargs="+", help="memories that wait for acceptance")
 
 
 def _supersede(parser: argparse.ArgumentParser) -> None:
@@ -265,9 +272,9 @@ def _learn(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--apply", action="store_true", help="settle outcomes and keep lessons; without it, only show")
     parser.add_argument(
         "--accept",
-        choices=("none", "failures", "patterns", "all"),
+        choices=get_args(AcceptRule),
         default=None,
-        help="with --apply: lessons accepted at once (default: accept_lessons in the settings, none)",
+        help="with --apply: lessons accepted at once (default: accept_lessons in the settings)",
     )
     parser.add_argument(
         "--limit", type=int, default=0, metavar="N", help="at most N lessons, of the newest attempts (default: all)"
@@ -327,6 +334,7 @@ VERBS = {
     ),
     "get": MemoryVerb("one memory with its history", _get, encodes=False),
     "edit": MemoryVerb("correct a memory; what it said before stays in its history", _edit, may_write=_unless_dry_run),
+    "accept": MemoryVerb("show agents memories that wait for acceptance", _accept, writes=True, encodes=False),
     "remove": MemoryVerb("remove memories", _remove, may_write=_unless_dry_run, encodes=False),
     "supersede": MemoryVerb("replace one memory by another", _supersede, may_write=_unless_dry_run, encodes=False),
     "list": MemoryVerb("all memories, newest first", _list, encodes=False, looks=True),

@@ -85,7 +85,7 @@ def give(project: Project, tracker: Tracker, env: dict[str, str]) -> DemoMemorie
     """Store the lessons, and write into each bead the memories that fit it."""
     at = [now_ns()]
     # without the environment: HELIX_DB_PATH would point at the user's own memory
-    with open_memory(database_path(project, {}), load_encoder(), clock=lambda: at[0]) as memory:
+    with open_memory(database_path(project, {}), load_encoder(), clock=lambda: at[0], teacher="person") as memory:
         for days, trigger, resolution, kind in LESSONS:
             at[0] = now_ns() - days * _DAY
             memory.store(trigger, resolution, type=kind, source="the demo", attempt=f"demo-{days}")
@@ -115,7 +115,7 @@ def take_in(
     project: Project, tracker: Tracker, attempts: tuple[Attempt, ...], given: DemoMemories, since: int
 ) -> dict[str, Any]:
     """Credit and blame the memories by the evidence, accept the proposed failures, and report the result."""
-    with open_memory(database_path(project, {}), load_encoder()) as memory:
+    with open_memory(database_path(project, {}), load_encoder(), teacher="person") as memory:
         learner = Learner(project, memory)
         learned = learner.learn(tracker.beads, attempts, since=since)
         failures = [each for each in learner.proposals.all() if each.type == "failure"]

@@ -122,7 +122,7 @@ class ArchivedAttempts:
 
 
 def read_memories(project: Project) -> Sequence[Memory]:
-    """The project's memories; empty without a readable database."""
+    """The project's memories that agents are shown; empty without a readable database."""
     # brought in by the first question that is about records: its database is a tenth of a cold question's time
     from helix_tui.core.memory.memory_store import open_memory
     from helix_tui.core.memory.records import MemoryFault
@@ -133,7 +133,7 @@ def read_memories(project: Project) -> Sequence[Memory]:
         return ()
     try:
         with open_memory(path, read_only=True) as memory:
-            return memory.list()
+            return [each for each in memory.list() if each.accepted]
     except MemoryFault:
         return ()
 

@@ -49,7 +49,13 @@ class MemoryChanges:
         self._proposals = Proposals(memory)
 
     def remove(self, names: Sequence[str], *, kind: str = "remove") -> MemoryChange | None:
-        """Remove memories with their edges; None if none of them exists."""
+        """Remove memories with their edges; None if none of them exists.
+
+        Raises:
+            MemoryFault: an agent asks for it.
+        """
+        if kind == "remove":
+            self._memory.require_person("remove")
         with self._memory.write():
             gone = self._memory.remove(names)
             removed = gone.get("memory", ())
@@ -106,8 +112,26 @@ class MemoryChanges:
             title = f"fade {len(faded)} dormant {'memory' if len(faded) == 1 else 'memories'}"
             return (self._note("fade", title, {"counts": faded}) if faded else None), found
 
+    def let_in(self, names: Sequence[str]) -> MemoryChange | None:
+        """Show agents memories that wait for acceptance; None if none of these waits.
+
+        Raises:
+            MemoryFault: there is no such memory, or an agent asks for it.
+        """
+        with self._memory.write():
+            changed = self._memory.let_in(names)
+            if not changed:
+                return None
+            what = f"“{changed[0].name[:60]}”" if len(changed) == 1 else f"{len(changed)} memories"
+            return self._note("accept", f"accept {what}", {"let_in": [memory.id for memory in changed]})
+
     def accept(self, proposals: Iterable[Proposal]) -> tuple[MemoryChange | None, list[str]]:
-        """Store lessons as memories; return (the change, why some were refused)."""
+        """Store lessons as memories; return (the change, why some were refused).
+
+        Raises:
+            MemoryFault: an agent asks for it.
+        """
+        self._memory.require_person("accept")
         accepted, refused = [], []
         with self._memory.write():
             # of every memory: only storing a lesson shows which one it merges into
@@ -134,6 +158,7 @@ class MemoryChanges:
         """Decline lessons."""
         if not proposals:
             return None
+        self._memory.require_person("decline")
         with self._memory.write():
             self._proposals.decline(proposals)
             title = "decline a lesson" if len(proposals) == 1 else f"decline {len(proposals)} lessons"
@@ -148,8 +173,9 @@ class MemoryChanges:
         """Undo the newest change not yet undone; None if there is none.
 
         Raises:
-            MemoryFault: what it changed has been changed since.
+            MemoryFault: what it changed has been changed since, or an agent asks for it.
         """
+        self._memory.require_person("undo changes of")
         with self._memory.write() as db:
             # read in the transaction that marks it: another process may be undoing it too
             rows = self._memory.read(f"{_SELECT} WHERE undone = 0 ORDER BY id DESC LIMIT 1")
@@ -168,6 +194,8 @@ class MemoryChanges:
                 raise MemoryFault("a memory of the same name was stored since", "Rename or remove that one first.")
         if "corrected" in way:
             self._memory.take_back(way["corrected"])
+        if "let_in" in way:
+            self._memory.let_in(way["let_in"], accepted=False)
         for each in way.get("counts", ()):
             self._recount(each)
         for each in way.get("accepted", ()):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.memory.guard.scan import outward
 from helix_tui.core.memory.memory_store import MemoryStore
+from helix_tui.core.memory.provenance import Teacher, teacher_of
 from helix_tui.core.memory.ranking import key
 from helix_tui.core.memory.records import Stored, Verdict
 from helix_tui.core.memory.reports import Proposal, State
@@ -30,6 +31,11 @@ class Proposals:
     def __init__(self, memory: MemoryStore) -> None:
         self._memory = memory
 
+    @property
+    def teacher(self) -> Teacher:
+        """Who opened the memory."""
+        return self._memory.teacher
+
     @outward
     def add(self, proposal: Proposal) -> Proposal | None:
         """Add a lesson; None if this attempt has one of this type already.
@@ -42,8 +48,8 @@ class Proposals:
             state: State = "repeated" if matter(proposal) in self.taught() else "open"
             made = db.execute(
                 "INSERT OR IGNORE INTO proposal"
-                "(attempt, bead, type, trigger, resolution, reason, state, at, memory)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, '')",
+                "(attempt, bead, type, trigger, resolution, reason, state, at, memory, teacher)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', ?)",
                 (
                     proposal.attempt,
                     proposal.bead,
@@ -53,6 +59,7 @@ class Proposals:
                     proposal.reason,
                     state,
                     proposal.at or format_instant(now_ns()),
+                    proposal.taught_by,
                 ),
             )
         return replace(proposal, id=int(made.lastrowid or 0), state=state) if made.rowcount else None
@@ -60,30 +67,35 @@ class Proposals:
     def taught(self) -> frozenset[tuple[str, ...]]:
         """The lessons from attempts of each bead."""
         rows = self._memory.read(f"{_SELECT} WHERE bead <> '' AND state <> 'repeated'")
-        return frozenset(matter(Proposal(*row)) for row in rows)
+        return frozenset(matter(_proposal(row)) for row in rows)
 
     @outward
     def all(self, state: State | None = "open") -> list[Proposal]:
         """The lessons in a state, or all, newest first."""
         query = f"{_SELECT} ORDER BY id DESC" if state is None else f"{_SELECT} WHERE state = ? ORDER BY id DESC"
-        return [Proposal(*row) for row in self._memory.read(query, () if state is None else (state,))]
+        return [_proposal(row) for row in self._memory.read(query, () if state is None else (state,))]
 
     @outward
     def get(self, number: int) -> Proposal | None:
         """One lesson by its id."""
         rows = self._memory.read(f"{_SELECT} WHERE id = ?", (number,))
-        return Proposal(*rows[0]) if rows else None
+        return _proposal(rows[0]) if rows else None
 
     def attempts(self) -> frozenset[str]:
         """Attempts that gave a lesson, in any state."""
         return frozenset(row[0] for row in self._memory.read("SELECT DISTINCT attempt FROM proposal"))
 
     def accept(self, proposal: Proposal) -> Stored:
-        """Store a lesson as a memory: a failure is stored, a pattern chunked; similar ones merge as usual."""
+        """Store a lesson as a memory: a failure is stored, a pattern chunked; similar ones merge as usual.
+
+        It is taught by whom the lesson is of, and accepted: a person, or a rule of a person, says so.
+        """
         raw = self._memory.read(f"{_SELECT} WHERE id = ?", (proposal.id,))
-        proposal = Proposal(*raw[0]) if raw else proposal  # screened, as it is shown
+        proposal = _proposal(raw[0]) if raw else proposal  # screened, as it is shown
         if proposal.type == "pattern":
-            stored = self._memory.chunk(proposal.trigger, "success", proposal.resolution)
+            stored = self._memory.chunk(
+                proposal.trigger, "success", proposal.resolution, taught_by=proposal.taught_by, accepted=True
+            )
         else:
             stored = self._memory.store(
                 proposal.trigger,
@@ -92,6 +104,8 @@ class Proposals:
                 source=proposal.source,
                 attempt=proposal.attempt,
                 bead=proposal.bead,
+                taught_by=proposal.taught_by,
+                accepted=True,
             )
         if stored.status not in ("rejected", "skipped"):
             self._decide([proposal], "accepted", stored.name)
@@ -119,7 +133,11 @@ def matter(proposal: Proposal) -> tuple[str, ...]:
     return (proposal.bead, proposal.type, *(key(text) or text for text in said))
 
 
-_SELECT = "SELECT id, attempt, bead, type, trigger, resolution, reason, state, at, memory FROM proposal"
+_SELECT = "SELECT id, attempt, bead, type, trigger, resolution, reason, state, at, memory, teacher FROM proposal"
+
+
+def _proposal(row: tuple[Any, ...]) -> Proposal:
+    return replace(Proposal(*row), taught_by=teacher_of(row[-1]))
 
 
 _RUNNER = r"(?:(?:uv|poetry|pipenv|pdm|hatch|bundle|npx|pnpm|yarn|bun|conda)\s+(?:run\s+|exec\s+|dlx\s+)?)?"

@@ -12,6 +12,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Self
 
+from msgspec.structs import replace
 from sqlite_utils import Database
 
 from helix_tui.core.embedding.minilm import Encoder, Loaded
@@ -25,6 +26,7 @@ from helix_tui.core.memory import injection as injecting
 from helix_tui.core.memory import recall as recalling
 from helix_tui.core.memory.guard.scan import outward
 from helix_tui.core.memory.injection import Screen
+from helix_tui.core.memory.provenance import ACCEPTED_AT_ONCE, Teacher
 from helix_tui.core.memory.records import Correction, DatabaseReadOnly, MemoryEdit, MemoryFault
 from helix_tui.core.memory.store import indexing, revisions, rows
 from helix_tui.core.memory.store.database import BUSY_SECONDS, Base, discredit, empty_database, guarded, open_database
@@ -110,25 +112,75 @@ class MemoryStore:
         *,
         attempt: str = "",
         bead: str = "",
+        taught_by: Teacher | None = None,
+        accepted: bool | None = None,
     ) -> records.Stored:
         """Store a failure or pattern; duplicates are merged, another resolution is a revision.
 
-        ``bead`` and ``attempt`` name where it occurred: three distinct occurrences of a kind are systemic.
+        ``bead`` and ``attempt`` name where it occurred: three distinct occurrences of a kind are systemic. It is taught
+        by whoever opened the memory, unless ``taught_by`` says otherwise; what an agent teaches waits for acceptance.
         """
+        draft = self._taught(indexing.Draft(trigger, resolution, type, source, attempt, bead), taught_by, accepted)
         with self._changing():
-            return storing.store(self._base, indexing.Draft(trigger, resolution, type, source, attempt, bead))
+            return storing.store(self._base, draft)
 
     @outward
     def store_many(self, memories: Iterable[tuple[str, str, str, str]]) -> list[records.Stored]:
         """Store several (trigger, resolution, type, source) in one transaction."""
         with self._changing():
-            return storing.store_many(self._base, [indexing.Draft(*memory) for memory in memories])
+            return storing.store_many(self._base, [self._taught(indexing.Draft(*memory)) for memory in memories])
 
     @outward
-    def chunk(self, task: str, outcome: str, approach: str, source: str = "chunked") -> records.Stored:
+    def chunk(
+        self,
+        task: str,
+        outcome: str,
+        approach: str,
+        source: str = "chunked",
+        *,
+        taught_by: Teacher | None = None,
+        accepted: bool | None = None,
+    ) -> records.Stored:
         """Store how a task succeeded, or strengthen an equivalent pattern."""
+        draft = self._taught(indexing.Draft(task, approach, "pattern", source), taught_by, accepted)
         with self._changing():
-            return storing.chunk(self._base, task, outcome, approach, source)
+            return storing.chunk(self._base, outcome, draft)
+
+    def _taught(
+        self, draft: indexing.Draft, taught_by: Teacher | None = None, accepted: bool | None = None
+    ) -> indexing.Draft:
+        teacher = taught_by or self._base.teacher
+        return replace(draft, taught_by=teacher, accepted=teacher in ACCEPTED_AT_ONCE if accepted is None else accepted)
+
+    @property
+    def teacher(self) -> Teacher:
+        """Who opened it, and teaches what is stored."""
+        return self._base.teacher
+
+    def let_in(self, name_or_ids: Iterable[str | int], *, accepted: bool = True) -> Sequence[records.Memory]:
+        """Show agents what waits for acceptance, or let it wait again; return what was changed.
+
+        Raises:
+            UnknownMemory: one of them does not exist.
+            MemoryFault: an agent asks for it.
+        """
+        with self._changing(), self._base.writing():
+            self.require_person("accept")
+            chosen = [storing.found(self._base, each) for each in name_or_ids]
+            changed = [memory for memory in chosen if memory.accepted != accepted]
+            for memory in changed:
+                rows.teach(self._base.database.conn, memory.id, memory.taught_by, accepted=accepted)
+            rows.bump(self._base.database.conn, [memory.id for memory in changed])
+            return changed
+
+    def require_person(self, verb: str) -> None:
+        """Refuse an agent.
+
+        Raises:
+            MemoryFault: an agent opened this memory.
+        """
+        if self._base.teacher == "agent":
+            raise MemoryFault(f"an agent does not {verb} memories", "A person does, in the console or a terminal.")
 
     @outward
     def get(self, name_or_id: str | int) -> records.Memory | None:
@@ -208,10 +260,15 @@ class MemoryStore:
         expand: bool = False,
         gate: float = 0.0,
         ranker: str = "seed",
+        waiting: bool | None = None,
     ) -> records.Recall:
-        """Memories for a query and for files, best first, with every term of their scores."""
+        """Memories for a query and for files, best first, with every term of their scores.
+
+        ``waiting``: whether those that wait for acceptance too; by default for a person, not for an agent.
+        """
+        waiting = self._base.teacher != "agent" if waiting is None else waiting
         asked = recalling.RecallQuery(
-            query, type, limit, min_effectiveness, tuple(files), expand, max(0.0, gate), ranker
+            query, type, limit, min_effectiveness, tuple(files), expand, max(0.0, gate), ranker, waiting
         )
         with self._using():
             self._catch_up()
@@ -441,8 +498,11 @@ def open_memory(
     clock: Callable[[], int] = now_ns,
     busy_seconds: float = BUSY_SECONDS,
     window_days: float | None = None,
+    teacher: Teacher = "agent",
 ) -> MemoryStore:
     """Open the memory at ``path``, creating it if missing.
+
+    ``teacher`` is who opens it: what an agent stores waits for acceptance.
 
     With ``read_only`` the file is not modified; with ``empty`` it is not even looked for. Three occurrences
     of a failure within ``window_days`` (None: the setting) make it systemic.
@@ -463,7 +523,7 @@ def open_memory(
     use_one_thread()
     window = set_window() if window_days is None else window_days
     index = MemoryIndex(encoder.model_id if encoder is not None else None)
-    return MemoryStore(Base(path, database, encoder, detail, clock, read_only, index, window))
+    return MemoryStore(Base(path, database, encoder, detail, clock, read_only, index, window, teacher))
 
 
 def look_into(
@@ -472,6 +532,7 @@ def look_into(
     *,
     clock: Callable[[], int] = now_ns,
     busy_seconds: float = BUSY_SECONDS,
+    teacher: Teacher = "agent",
 ) -> MemoryStore:
     """Open the memory at ``path``, read-only if it may not be written.
 
@@ -479,9 +540,9 @@ def look_into(
         MemoryFault: as `open_memory`.
     """
     try:
-        return open_memory(path, encoder, clock=clock, busy_seconds=busy_seconds)
+        return open_memory(path, encoder, clock=clock, busy_seconds=busy_seconds, teacher=teacher)
     except DatabaseReadOnly:
         # there is nothing to read: the error is that it cannot be created
         if not is_file(path):
             raise
-        return open_memory(path, encoder, read_only=True, clock=clock, busy_seconds=busy_seconds)
+        return open_memory(path, encoder, read_only=True, clock=clock, busy_seconds=busy_seconds, teacher=teacher)

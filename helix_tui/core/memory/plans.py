@@ -331,6 +331,7 @@ def propose(memory: MemoryStore, workspace: TaskWorkspace) -> Proposal | None:
         trigger,
         resolution or clean_line(why, 600),
         f"workspace {workspace.id} ended blocked",
+        taught_by="agent",
     )
     return Proposals(memory).add(lesson)
 

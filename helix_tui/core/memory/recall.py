@@ -3,15 +3,14 @@
 With an encoder, relevance is the cosine of whole and trigger; names of code are still searched as words, as a model
 cannot distinguish ``ImportError`` and ``KeyError`` (docs/formats/memory.md §5).
 
-Without an encoder FTS5 finds candidates by the rarest words, and common words are weighted by rarity. Words of one
-group (`_GROUPS`), and words with similar vectors, match in part (docs/formats/memory.md §9).
+Without an encoder FTS5 finds candidates by the rarest words, and common words are weighted by rarity. Words with
+similar vectors match in part (docs/formats/memory.md §9).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
-from functools import cache, lru_cache
 
 import numpy as np
 from msgspec import Struct
@@ -19,123 +18,12 @@ from numpy.typing import NDArray
 from sqlite_utils import Database
 
 from helix_tui.core.embedding import word_vectors
-from helix_tui.core.memory.ranking import RANKERS, Array, Ranked, identifiers, key, stem, telling, words
+from helix_tui.core.memory.ranking import RANKERS, Array, Ranked, identifiers, key, telling, words
 from helix_tui.core.memory.records import MemoryFault, Recall, Recalled
 from helix_tui.core.memory.store import indexing as paths
 from helix_tui.core.memory.store import rows
 from helix_tui.core.memory.store.database import Base
 from helix_tui.core.memory.store.index import TRIGGER, WHOLE, MemoryIndex
-
-_GROUPS = """
-auth authentication authorization login signin credential credentials session token jwt oauth password sso
-permission permitted allowed allow deny denied forbidden rights access readonly read-only
-secret credential key token password
-db database postgres postgresql sqlite mysql sql
-table schema column ddl
-migration migrate schema alter
-connection session socket pool
-exhausted exhaust many limit full
-slow latency performance lag sluggish speed
-timeout hang hangs stall stuck freeze wait waits forever deadlock
-lock locks locked block blocks blocked deadlock contention
-load traffic busy concurrency pressure
-flaky race intermittent timing nondeterministic random sporadic sometimes unstable now then
-test tests spec suite check
-job jobs worker task tasks celery queue background
-process daemon service server worker
-restart reboot rebooted restarted redeploy
-crash kill killed die dies abort segfault oom
-lose loses lost vanish vanishes disappear disappears drop dropped missing gone
-container docker image pod kubernetes k8s
-big large huge size grow grows bloat gb mb heavy
-expire expires expired invalid
-stale old outdated obsolete previous former
-upload uploads transfer transferred download send
-deploy deployment release rollout ship version
-ci pipeline workflow runner actions build
-tag tags push release
-timezone hour hours dst daylight saving utc clock time timestamp timestamps date
-cache cached redis memoize
-memory ram oom leak heap
-import imports importer load loading loaded ingest
-circular cycle cyclic mutual loop recursive each
-module package dependency library
-twice duplicate duplicated double repeated second again
-webhook event callback notification delivery deliveries
-bill billing invoice invoices price prices payment total totals amount
-round rounding cent decimal precision float
-page pages pagination paging offset cursor
-row rows entry entries record records item items
-insert inserted add added create change changes
-skip skips missing miss omitted
-error errors fail fails failure failed broken break breaks exception wrong
-file files filename filenames folder directory path
-unicode encoding utf utf8 umlaut umlauts character accent
-search find lookup query index
-log logs logging trace
-disk space storage volume full
-environment env variable variables config configuration setting settings
-network http request requests api endpoint url
-mail email smtp newsletter newsletters message
-rate throttle throttling quota limit 429
-button click element dialog modal popup page
-render renders rerender re-render redraw repaint display
-type types typing annotation annotations mypy checker
-hook hooks trigger precommit
-git repository repo branch worktree checkout commit
-parallel concurrent simultaneously together thread threads
-start starts startup boot launch initialization init
-cleanup close closes free shutdown
-retry retries backoff repeat
-delete remove removes prune drop
-order sort sorted sequence
-number count counts quantity
-user account customer person
-permission rights role admin
-browser chrome firefox safari playwright selenium
-frontend ui react component view
-certificate tls ssl https cert
-proxy gateway ingress loadbalancer nginx
-parse parser parsing decode syntax
-json yaml toml xml csv
-thread async asyncio await coroutine
-mock stub fake fixture
-lint linter format formatter style
-compile compiler build linker
-windows linux macos platform
-domain subdomain origin cors host
-field fields attribute attributes property column
-document documents record
-leak leaks leaking
-bytes stream streaming chunk chunks
-"""
-
-RELATED = 0.65
-"""Weight of another word of the same group."""
-
-
-@cache
-def _groups() -> dict[str, frozenset[str]]:
-    """Stem -> all stems in a group with it."""
-    found: dict[str, set[str]] = {}
-    for line in _GROUPS.split("\n"):
-        stems = {stem(word.replace("-", "")) for word in line.split()}
-        for each in stems:
-            found.setdefault(each, set()).update(stems - {each})
-    return {each: frozenset(others) for each, others in found.items()}
-
-
-@lru_cache(maxsize=4_096)
-def related(term: str) -> frozenset[str]:
-    """Stems that may match this one; none for a name of code."""
-    return _groups().get(term, frozenset())
-
-
-@lru_cache(maxsize=4_096)
-def kin_of(term: str) -> Mapping[str, float]:
-    """Stems with a similar meaning, with a similarity below 1; none for a name of code."""
-    return {**word_vectors.near(term), **dict.fromkeys(related(term), RELATED)}
-
 
 MOST_WORDS = 32
 MOST_POSTINGS = 6_000
@@ -173,7 +61,7 @@ def nearness(database: Database, terms: Sequence[str], total: int) -> dict[int, 
     weighted above resolution words: vectors know no names.
     """
     terms = terms[:MOST_WORDS]
-    asked = _asked(database, terms, total, {term: {**kin_of(term), term: 1.0} for term in terms})
+    asked = _asked(database, terms, total, {term: {**word_vectors.near(term), term: 1.0} for term in terms})
     if asked is None:
         return {}
     ids = [*asked.texts]
@@ -289,6 +177,8 @@ class RecallQuery(Struct, frozen=True):
     gate: float = 0.0
     """Relevance below which only memories that mention one of the files are returned."""
     ranker: str = "seed"
+    waiting: bool = False
+    """Whether memories that wait for acceptance are returned too."""
 
 
 class _Field(Struct, frozen=True):
@@ -302,6 +192,8 @@ class _Field(Struct, frozen=True):
     keyword: Mapping[int, float]
     files: Mapping[int, tuple[str, ...]]
     ranked: Ranked
+    known: NDArray[np.bool_]
+    """Places of memories that the asker may see."""
     open: NDArray[np.bool_]
     """Places that meet the query's conditions."""
     direct: NDArray[np.bool_]
@@ -354,13 +246,16 @@ def _field(
     for memory_id in files:
         if memory_id in index.place:
             direct[index.place[memory_id]] = True
-    allowed = index.alive[:size] & (ranked.effectiveness >= query.min_effectiveness)
+    known = np.array(index.alive[:size])
+    if not query.waiting:
+        known[[index.place[row[0]] for row in base.database.execute(rows.WAITING) if row[0] in index.place]] = False
+    allowed = known & (ranked.effectiveness >= query.min_effectiveness)
     if query.type is not None:
         allowed &= index.of_type(query.type)
     # without a gate, places are filled with weaker hits, as in helix; an injection has one
     if query.gate > 0:
         allowed &= direct
-    return _Field(index, relevance, similarity, compared, keyword, files, ranked, allowed, direct)
+    return _Field(index, relevance, similarity, compared, keyword, files, ranked, known, allowed, direct)
 
 
 def _reconsider(base: Base, index: MemoryIndex, vector: NDArray[np.float32], relevance: Array) -> None:
@@ -478,7 +373,7 @@ def _with_neighbours(
     ids = {row[0]: row[1] for row in _ids(base, weights)}
     for name, sources in weights.items():
         place = index.place.get(ids.get(name, -1))
-        if place is None or not (index.alive[place] and _admissible(field, query, place)):
+        if place is None or not _admissible(field, query, place):
             continue
         bonus[place] = min(MOST_BONUS, BONUS_PER_WEIGHT * sum(sources.values()))
         via[place] = tuple(sorted(sources))
@@ -490,7 +385,7 @@ def _with_neighbours(
 
 def _admissible(field: _Field, query: RecallQuery, place: int) -> bool:
     """Whether a neighbour meets the query's conditions; relevance is not one of them."""
-    if query.type is not None and not field.index.of_type(query.type)[place]:
+    if not (field.known[place] and (query.type is None or field.index.of_type(query.type)[place])):
         return False
     return bool(field.ranked.effectiveness[place] >= query.min_effectiveness)
 
@@ -539,7 +434,8 @@ def _records(
     found = []
     for place in places:
         memory_id = int(index.ids[place])
-        if memory_id not in known:
+        # its text may be another than the one that was accepted
+        if memory_id not in known or not (query.waiting or known[memory_id].accepted):
             continue
         hit = Recalled(
             memory=known[memory_id],

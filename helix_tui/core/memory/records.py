@@ -13,6 +13,7 @@ from msgspec import Struct, to_builtins
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.shares import Share, share
 from helix_tui.core.ground.time import format_instant
+from helix_tui.core.memory.provenance import TAUGHT_BY, Teacher
 
 TYPES = ("failure", "pattern", "systemic")
 """Types of memories (docs/decisions/0013). A database may contain others, which are kept and shown unchanged."""
@@ -88,6 +89,9 @@ class Memory(Struct, frozen=True):
     (docs/decisions/0016).
     """
 
+    taught_by: Teacher = "import"
+    accepted: bool = True
+    """Whether agents are shown it: what an agent taught waits for a person, or for a rule of a person."""
     marks: tuple[str, ...] = ()
     """Scanner rules that its text meets; the other fields are then screened."""
     verdict: str | None = None
@@ -95,8 +99,14 @@ class Memory(Struct, frozen=True):
 
     @property
     def withheld(self) -> bool:
-        """Whether its text gives orders, so that it is not shown to agents."""
-        return any(mark.startswith("order") for mark in self.marks)
+        """Whether its text poses as somebody or hides what it says, so that it is not shown."""
+        return any(mark.startswith("form") for mark in self.marks)
+
+    @property
+    def provenance(self) -> str:
+        """Who taught it, in words; empty for an import, which nobody can be named for."""
+        waits = "" if self.accepted else ", waits for acceptance"
+        return "" if self.taught_by == "import" and self.accepted else f"{TAUGHT_BY[self.taught_by]}{waits}"
 
     @property
     def protected(self) -> bool:
@@ -182,6 +192,9 @@ class Memory(Struct, frozen=True):
             "lift": None if self.lift is None else round(self.lift, 3),
             "revision": self.revision,
             "protected": self.protected,
+            "taught_by": self.taught_by,
+            "accepted": self.accepted,
+            "provenance": self.provenance,
             "marks": list(self.marks),
             "withheld": self.withheld,
         }
@@ -282,6 +295,8 @@ class Stored(Struct, frozen=True):
     """Scanner rules that its text meets: it is stored, but shown only screened."""
     replaced: int = 0
     """The revision that was replaced; 0 if none."""
+    waits: bool = False
+    """Whether it waits for acceptance."""
 
     def document(self) -> dict[str, Any]:
         """Helix v1's ``status, name, reason``, followed by new keys."""

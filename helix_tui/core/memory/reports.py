@@ -9,6 +9,7 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import asdict
 
 from helix_tui.core.ground.text import counted
+from helix_tui.core.memory.provenance import Teacher
 from helix_tui.core.memory.records import Memory, Mode, Verdict, count
 
 State = Literal["open", "accepted", "declined", "repeated"]
@@ -253,6 +254,7 @@ class Proposal(Struct, frozen=True):
     """When it was derived, in DDx's time format."""
     memory: str = ""
     """The memory made from it."""
+    taught_by: Teacher = "attempt"
 
     @property
     def source(self) -> str:

@@ -98,9 +98,11 @@ class MemorySession:
                     raise DatabaseMissing(f"there is no {self.path}", "`helix-tui memory store` creates one.")
                 encoder = load_encoder()
                 if self._read_only:
-                    self._store = open_memory(self.path, encoder, read_only=True, clock=self._clock)
+                    self._store = open_memory(self.path, encoder, read_only=True, clock=self._clock, teacher="person")
                 else:
-                    self._store = look_into(self.path, encoder, clock=self._clock, busy_seconds=BUSY_SECONDS)
+                    self._store = look_into(
+                        self.path, encoder, clock=self._clock, busy_seconds=BUSY_SECONDS, teacher="person"
+                    )
             return self._store
 
     def close(self) -> None:
@@ -217,6 +219,8 @@ def _row(memory: Memory, fresh: float, memory_view: MemoryViewState, hit: Recall
     note = f"seen {memory.seen} times" if memory.seen > 1 else "unverified" if unverified else ""
     if memory.type == "systemic":
         note = f"◆ {memory.seen} similar" if memory.seen > 1 else "◆ recurring"
+    if not memory.accepted:
+        note = "◆ waits"
     if harmful or dormant:
         note = "harmful" if harmful else "dormant"
     return MemoryRow(
@@ -313,6 +317,9 @@ def alerts(memory_view: MemoryViewState) -> Line:
         first = clean_line(systemic[0].trigger, 120)
         more = f" and {len(systemic) - 1} more" if len(systemic) > 1 else ""
         parts.append((f"◆ recurring: {first}{more}", "attention"))
+    waiting = sum(not memory.accepted for memory in memory_view.memories)
+    if waiting:
+        parts.append((f"◆ {counted(waiting, 'memory', 'memories')} of agents to review", "attention"))
     if memory_view.proposals:
         parts.append((f"◆ {counted(len(memory_view.proposals), 'lesson to review', 'lessons to review')}", "attention"))
     if not parts and memory_view.health is not None:

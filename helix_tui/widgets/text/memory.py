@@ -248,6 +248,9 @@ def _head(facts: MemoryFacts) -> Iterator[Para]:
         ((clean_line(memory.name, 300), "text bold"), (f"  #{memory.id}", "muted")),
         ((clean_line(memory.type, 40), ink),),
     )
+    if not memory.accepted:
+        said = f"{memory.provenance}: no agent is shown it; a accepts it"
+        yield Para("provenance", ((said[0].upper() + said[1:], "attention"),))
     if memory.note:
         yield Para("note", ((memory.note, "attention"),))
     if row.harmful:
@@ -293,6 +296,7 @@ def _worth(facts: MemoryFacts) -> Iterator[Para]:
     used = "never used" if memory.last_used is None else f"used {_ago(memory.last_used, facts.now)}"
     made = "" if memory.created_at is None else f" · remembered {_ago(memory.created_at, facts.now)}"
     source = f" · from {clean_line(memory.source, 120)}" if memory.source else ""
+    source += f" · {memory.provenance}" if memory.accepted and memory.provenance else ""
     seen = f" · seen {memory.seen} times" if memory.seen > 1 else ""
     yield Para("age", ((f"{used}{made}{seen} · recency {row.recency:.2f}{source}", "muted"),))
 

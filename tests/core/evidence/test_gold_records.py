@@ -37,7 +37,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RepositoryIndex]
     (root / ".helix-logs").mkdir()
     (root / ".helix-logs/helix-20261030.log").write_text("started\nstopped: the budget of tokens is reached\n")
     project = find_project(root)
-    with open_memory(database_path(project)) as memory:
+    with open_memory(database_path(project), teacher="person") as memory:
         memory.store("stale lock left behind by a killed worker", "remove index.lock, then try again", "failure")
         memory.store("windows paths have backslashes in the data folder", "split paths with pathlib", "failure")
     found = RepositoryIndex(root, None)

@@ -61,7 +61,7 @@ def make_work(root: Path) -> Project:
     message = "Raise the lease limit to a minute [fy-3c4d]\n\nA slow disk let claims expire while tests ran."
     subprocess.run([*git, "commit", "-qm", message], check=True)
     project = find_project(root)
-    with open_memory(database_path(project)) as memory:
+    with open_memory(database_path(project), teacher="person") as memory:
         memory.store("git lock left behind by a killed worker", "remove index.lock, then try again", "failure")
     logs = root / ".helix-logs"
     logs.mkdir()

@@ -148,7 +148,7 @@ def test_attempts_are_told_apart_by_what_they_were_given(root: Path) -> None:
 def test_memories_that_a_hook_gave_count_as_those_of_the_bead(root: Path) -> None:
     project = find_project(root)
     names = [each.attempt_id for each in attempts_of(root)]
-    with open_memory(database_path(project)) as memory:
+    with open_memory(database_path(project), teacher="person") as memory:
         for number in range(5):
             memory.store(f"parser {number} fails on an empty line {number * 37}", f"skip line {number}", "failure")
         shown = memory.inject("parser fails on an empty line", attempt=names[0], limit=8).shown

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from helix_tui.core.embedding.minilm import Encoder, Loaded
 from helix_tui.core.ground.time import NS, parse_now
 from helix_tui.core.memory.memory_store import MemoryStore, open_memory
+from helix_tui.core.memory.provenance import Teacher
 
 START = parse_now("2026-06-01T12:00:00Z")
 DAY = 86_400 * NS
@@ -92,6 +93,7 @@ def opener(tmp_path: Path, clock: Clock) -> Iterator[Opener]:
         *,
         read_only: bool = False,
         window_days: float = 7,
+        teacher: Teacher = "person",
     ) -> MemoryStore:
         memory = open_memory(
             path or tmp_path / ".helix" / "helix.db",
@@ -100,6 +102,7 @@ def opener(tmp_path: Path, clock: Clock) -> Iterator[Opener]:
             clock=clock,
             busy_seconds=30,
             window_days=window_days,
+            teacher=teacher,
         )
         opened.append(memory)
         return memory

@@ -116,11 +116,6 @@ def test_a_word_in_the_place_of_another_tells_apart_though_both_resolve_alike(
     assert [memory.recall(text, limit=1).found[0].memory.name for text in (one, other)] == names
 
 
-def test_a_word_that_stands_for_another_does_not_tell_apart() -> None:
-    assert one_matter("Upload stalls for big files", "Upload hangs for large files")
-    assert one_matter("Worker dies at night", "At night the worker process dies")
-
-
 def test_near_triggers_that_resolve_in_different_ways_stay_apart(memory: MemoryStore, plane: Plane) -> None:
     plane.put("Tasks get lost when the worker restarts", TRIGGER, 0.9)
     memory.store(TRIGGER, "set acks_late")
@@ -263,7 +258,7 @@ def test_a_person_corrects_by_storing_it_as_their_own(memory: MemoryStore) -> No
 
 
 def test_an_accepted_lesson_that_revises_is_taken_back_as_a_whole(memory: MemoryStore) -> None:
-    name = name_of(memory, TRIGGER, WRONG)
+    name = memory.store(TRIGGER, WRONG, taught_by="attempt").name
     memory.feedback([name], [name], "passed")
     before = _of(memory, name)
     lesson = Proposal(0, "attempt-1", "b-1", "failure", TRIGGER, RIGHT, "it landed")

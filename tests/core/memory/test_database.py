@@ -98,13 +98,13 @@ def test_a_folder_in_its_place_is_refused(tmp_path: Path) -> None:
 
 def test_damage_inside_is_named_and_the_rest_left(tmp_path: Path) -> None:
     path = tmp_path / "helix.db"
-    with open_memory(path) as memory:
+    with open_memory(path, teacher="person") as memory:
         memory.store_many([(f"Failure number {number} of many", "x" * 900, "failure", "") for number in range(60)])
     whole = bytearray(path.read_bytes())
     for page in range(20, len(whole) // 4096):
         whole[page * 4096 : page * 4096 + 200] = b"\xff" * 200
     path.write_bytes(whole)
-    with pytest.raises(DatabaseCorrupt) as caught, open_memory(path) as memory:
+    with pytest.raises(DatabaseCorrupt) as caught, open_memory(path, teacher="person") as memory:
         memory.list()
     assert caught.value.advice
     assert path.read_bytes() == whole

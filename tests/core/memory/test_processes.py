@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from helix_tui.core.memory.memory_store import open_memory
 from tests.core.memory.conftest import Opener, Plane
 
@@ -19,7 +21,7 @@ from pathlib import Path
 from helix_tui.core.memory.memory_store import open_memory
 from tests.core.memory.conftest import Plane
 who = sys.argv[2]
-with open_memory(Path(sys.argv[1]), Plane() if who != "words" else None, busy_seconds=60) as memory:
+with open_memory(Path(sys.argv[1]), Plane() if who != "words" else None, busy_seconds=60, teacher="person") as memory:
     for number in range(int(sys.argv[3])):
         stored = memory.store(f"The same failure number {number} of all", "resolve it the one way")
         assert stored.status in ("added", "merged"), stored
@@ -29,7 +31,7 @@ import sys
 from pathlib import Path
 from helix_tui.core.memory.memory_store import open_memory
 from tests.core.memory.conftest import Plane
-with open_memory(Path(sys.argv[1]), Plane()) as memory:
+with open_memory(Path(sys.argv[1]), Plane(), teacher="person") as memory:
     number = 0
     while True:
         name = memory.store(f"Failure number {number} in the endless test", "resolve it").name
@@ -40,6 +42,7 @@ with open_memory(Path(sys.argv[1]), Plane()) as memory:
 """
 
 
+@pytest.mark.long
 def _start(script: str, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-c", script, *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -52,7 +55,7 @@ def test_processes_that_store_the_same_leave_each_once(tmp_path: Path) -> None:
     for process in running:
         _, err = process.communicate(timeout=120)
         assert process.returncode == 0, err.decode()
-    with open_memory(path, Plane()) as memory:
+    with open_memory(path, Plane(), teacher="person") as memory:
         every = memory.list()
     assert len(every) == 10
     assert {(each.seen, each.type) for each in every} == {(1, "failure")}
@@ -69,7 +72,7 @@ def test_a_process_killed_while_writing_leaves_a_whole_database(tmp_path: Path) 
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     connection.close()
-    with open_memory(path, Plane()) as memory:
+    with open_memory(path, Plane(), teacher="person") as memory:
         for outcome in memory.outcomes():
             found = memory.get(outcome.name)
             assert found is not None

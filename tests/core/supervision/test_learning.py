@@ -17,9 +17,18 @@ from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import NS, parse_now
 from helix_tui.core.memory.changes import MemoryChanges
+from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.memory_store import MemoryStore, open_memory
+from helix_tui.core.memory.provenance import AcceptRule
 from helix_tui.core.memory.reports import Proposal
-from helix_tui.core.supervision.agents.learning import Learned, Learner, judge, summed
+from helix_tui.core.supervision.agents.learning import (
+    Learned,
+    Learner,
+    accept_by_rule,
+    accepted_by,
+    judge,
+    summed,
+)
 
 START = parse_now("2026-08-21T20:00:00Z")
 DONE = Attempt("a", "b", status="success")
@@ -71,7 +80,7 @@ class World:
         (root / ".ddx" / "executions").mkdir(parents=True)
         self.root = root
         self.now = START - 3600 * NS
-        self.memory: MemoryStore = open_memory(root / ".helix" / "helix.db", clock=lambda: self.now)
+        self.memory: MemoryStore = open_memory(root / ".helix" / "helix.db", clock=lambda: self.now, teacher="person")
         self.rows: list[dict[str, Any]] = []
 
     def bead(self, bead_id: str, title: str) -> None:
@@ -269,8 +278,8 @@ def test_undoing_a_lesson_takes_back_what_it_added_to_a_memory_that_said_so_alre
     world: World, type_: str, trigger: str, resolution: str
 ) -> None:
     known = f"Task: {trigger}" if type_ == "pattern" else trigger
-    name = world.memory.store(known, "as it was", type_).name
-    world.memory.store(known, "as it was", type_)
+    name = world.memory.store(known, "as it was", type_, taught_by="attempt").name
+    world.memory.store(known, "as it was", type_, taught_by="attempt")
     world.memory.feedback([name], [name], "passed")
     before = world.memory.get(name)
     proposals = Learner(find_project(world.root, env={}), world.memory).proposals
@@ -333,6 +342,47 @@ def test_three_beads_that_fail_in_one_way_make_it_systemic(world: World) -> None
     found = world.memory.get(known.id)
     assert found is not None
     assert (found.type, found.seen) == ("failure", 2)
+
+
+def _attempt(bead: str, outcome: str, number: int) -> Attempt:
+    ends: dict[str, dict[str, Any]] = {
+        "landed": {"status": "success", "on_branch": True},
+        "refused": {"status": "review_block", "detail": "pre-land review: BLOCK", "preserve_ref": "refs/ddx/x"},
+        "failed": {"status": "execution_failed"},
+    }
+    return Attempt(f"20260810T10000{number}-0000000{number}", bead, **ends[outcome])
+
+
+@pytest.mark.parametrize(
+    ("rule", "accepted"),
+    [
+        ("landed-after-refusal", [1]),
+        ("none", []),
+        ("failures", [1, 3]),
+        ("patterns", [2]),
+        ("all", [1, 2, 3, 4]),
+    ],
+)
+def test_a_rule_accepts_what_it_names(rule: AcceptRule, accepted: list[int]) -> None:
+    attempts = [_attempt("x-1", "refused", 1), _attempt("x-1", "landed", 2), _attempt("x-2", "failed", 3)]
+    attempts += [_attempt("x-2", "landed", 4), _attempt("x-3", "refused", 5)]
+    lessons = [
+        Proposal(1, "a", "x-1", "failure", "t", "r", ""),
+        Proposal(2, "b", "x-2", "pattern", "t", "r", ""),
+        Proposal(3, "c", "x-3", "failure", "t", "r", ""),
+        Proposal(4, "d", "x-1", "failure", "t", "r", "", taught_by="agent"),
+    ]
+    assert [each.id for each in accepted_by(rule, lessons, attempts)] == accepted
+
+
+def test_an_agent_applies_no_rule(world: World) -> None:
+    attempts = [_attempt("x-1", "refused", 1), _attempt("x-1", "landed", 2)]
+    with open_memory(world.memory.path) as agent:
+        Proposals(agent).add(Proposal(0, "a-9", "x-1", "failure", "The ferry is late at night", "Ask the pilot", "so"))
+        assert accept_by_rule(agent, "all", attempts) is None
+        assert accept_by_rule(world.memory, "landed-after-refusal", attempts) is not None
+    (memory,) = [each for each in world.memory.list() if each.trigger == "The ferry is late at night"]
+    assert (memory.taught_by, memory.accepted) == ("attempt", True)
 
 
 def test_old_attempts_teach_no_lessons_but_settle(world: World) -> None:

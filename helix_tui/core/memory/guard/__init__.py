@@ -1,1 +1,1 @@
-"""What may be shown: secrets, orders, disguises and harm in the texts of the memory."""
+"""What may be shown: secrets, forms that pose, and hidden text in the texts of the memory."""

@@ -1,14 +1,13 @@
-"""Forms in which a text poses as something else or hides what it says, and its other readings: decoded, backwards.
+"""Forms in which a text poses as somebody or hides what it says.
 
 A memory is a trigger and a resolution in plain words: it has no honest use for a marker of a conversation, for a
-persona, for a claim on every task, or for sentences behind an encoding (docs/decisions/0031).
+persona, or for sentences behind an encoding. What a text means is not judged: who taught it is (docs/decisions/0033).
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import codecs
 import html
 import re
 import unicodedata
@@ -26,12 +25,8 @@ _LOOK_ALIKES = str.maketrans(
 )
 """Letters of other scripts that look like Latin ones."""
 
-_JOINED = re.compile(r"(?<=[\w,;])[ \t]*\n[ \t]*(?=\w)")
-_SPACED = re.compile(r"\b\w(?: \w){3,}\b")
-_LEET = str.maketrans("0134578@$", "oieastbas")
-ENCODED = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{24,4000}={0,2}(?![\w+/=])")
+_ENCODED = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{24,4000}={0,2}(?![\w+/=])")
 """What may be text in base64."""
-_DECODED = re.compile(r"\b(?:rot-?13|caesar|backwards|reversed?|mirrored|right to left)\b", re.I)
 
 
 def undisguised(text: str) -> str:
@@ -45,26 +40,7 @@ def undisguised(text: str) -> str:
     return plain
 
 
-def rereadings(text: str) -> Iterator[str]:
-    """Other readings of a text: lines joined, spaced letters closed up, digits as letters, base64.
-
-    A text that names a way in which it is to be read is read that way too: rotated by 13, or backwards.
-    """
-    if "\n" in text:
-        yield _JOINED.sub(" ", text)
-    if _SPACED.search(text):
-        yield re.sub(r" {2,}", " ", _SPACED.sub(lambda match: match[0].replace(" ", ""), text))
-    if re.search(r"[A-Za-z][0134578@$][A-Za-z]", text):
-        yield text.translate(_LEET)
-    for match in ENCODED.finditer(text):
-        if said := from_base64(match[0]):
-            yield said
-    if _DECODED.search(text):
-        yield codecs.decode(text, "rot13")
-        yield text[::-1]
-
-
-def from_base64(run: str) -> str:
+def _from_base64(run: str) -> str:
     """The text in it; empty if there is none."""
     try:
         return base64.b64decode(run + "=" * (-len(run) % 4), validate=True).decode("ascii")
@@ -80,6 +56,12 @@ _POSES = re.compile(
     r"(?:override|prompt|message|instructions?|notice|note|command|mode|directive|alert|update|reminder|policy)\b"
     rf"|\{{\{{\s*#?{_AUTHORITY}\s*[:}}]"
     rf"|\b(?:begin|start of|end of)\s+(?:the\s+)?{_AUTHORITY}\s+(?:prompt|message|instructions?)\b"
+    # the markers of chat templates and of clients
+    r"|<\|?(?:im_start|im_end|system|assistant|user|endoftext|start_header_id|end_header_id|eot_id)\|?>"
+    r"|</?(?:system|assistant|human|system-reminder|system_prompt|instructions?|function_calls|tool_call"
+    r"|antml:[a-z_]+|helix-memory)>"
+    r"|\[/?(?:INST|SYS|SYSTEM)\]|<<\s*/?SYS\s*>>"
+    r"|^\s{0,3}(?:###?\s*)?(?:system|human|assistant)\s*:\s"
     # a conversation: two turns of it
     r"|^\s{0,3}(?:human|user)\s*:[^\n]*\n+\s{0,3}(?:assistant|ai|agent|model)\s*:",
     re.I | re.M,
@@ -104,21 +86,15 @@ _PERSONA = re.compile(
     r"(?:rules|restrictions|limits|filters?)\b",
     re.I | re.M,
 )
-_EVERY_TASK = re.compile(
-    r"\b(?:whatever|no matter (?:what|which)|regardless of (?:what|which|the))\s+(?:\w+\s+){0,2}?"
-    r"(?:(?:tasks?|prompts?|requests?|questions?|beads?|assignments?)\s+)?(?:that\s+|which\s+)?"
-    r"you(?:['’]re| are| were| have been)\s+(?:given|asked|told|working|doing|assigned)\b",
-    re.I,
+_UNSEEN = re.compile(
+    "[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]+"  # marks of direction, and tags
+    r"|(?:\w[\u00ad\u200b\u2060-\u2064\ufeff]+){3,}|(?:\w[\u0300-\u036f\u0489\u20d0-\u20ff]+){8,}"
 )
-_FAR = r"(?!127\.|0\.0\.0\.0|10\.|192\.168\.)(?:\d{1,3}\.){3}\d{1,3}\b"
-_SENDS = re.compile(
-    rf"\b(?:nc|ncat|netcat|telnet|socat)\b[^\n|;]{{0,40}}\s{_FAR}|/dev/(?:tcp|udp)/(?!localhost|127\.)\w", re.I
-)
+"""Letters that no screen shows, between letters; and marks over each letter of a word."""
 _FORMS = (
     ("poses as a speaker", _POSES),
     ("gives the agent a persona", _PERSONA),
-    ("claims every task", _EVERY_TASK),
-    ("opens a line to a stranger", _SENDS),
+    ("hidden text", _UNSEEN),
 )
 
 _HEX = re.compile(r"(?<![0-9a-zA-Z])(?:0x)?((?:[0-9a-f]{2}){8,2000})(?![0-9a-zA-Z])", re.I)
@@ -132,8 +108,8 @@ def forms(text: str) -> Iterator[tuple[str, int, int]]:
     for rule, pattern in _FORMS:
         for match in pattern.finditer(text):
             yield rule, match.start(), match.end()
-    for match in ENCODED.finditer(text):
-        if _PROSE.search(from_base64(match[0])):
+    for match in _ENCODED.finditer(text):
+        if _PROSE.search(_from_base64(match[0])):
             yield "hidden text", match.start(), match.end()
     for match in _HEX.finditer(text):
         said = bytes.fromhex(match[1]).decode("ascii", "replace")

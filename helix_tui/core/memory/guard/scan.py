@@ -1,7 +1,7 @@
-"""Screen everything that leaves the memory: secrets are redacted, text that gives orders is withheld.
+"""Screen everything that leaves the memory: secrets are redacted, text that poses as somebody or hides is withheld.
 
 `outward` marks the methods whose results are screened; `shown` knows which fields of each record are texts, names or
-records. A scan reads a text as written and in other readings (`rereadings`), together with the texts shown beside it.
+records. A scan reads a text as written and in plain letters (`undisguised`), together with the texts shown beside it.
 Verdicts on stored texts are cached with the version of the rules.
 """
 
@@ -17,16 +17,14 @@ from msgspec.structs import replace
 
 from helix_tui.core.ground.secret_rules import secrets
 from helix_tui.core.memory import plan_records, records, reports
-from helix_tui.core.memory.guard.forms import forms, rereadings, undisguised
-from helix_tui.core.memory.guard.harm import harm
-from helix_tui.core.memory.guard.orders import orders
+from helix_tui.core.memory.guard.forms import forms, undisguised
 from helix_tui.core.memory.ranking import dashed
 from helix_tui.core.memory.records import Memory
 
-RULES = 10
+RULES = 11
 """Version of the scanner's rules: verdicts of other versions are ignored."""
 
-ORDER, SECRET = "order: ", "secret: "
+FORM, SECRET = "form: ", "secret: "
 """Prefixes of rule names."""
 
 
@@ -42,7 +40,7 @@ def verdict_of(texts: tuple[str, str, str], known: object, rules: object) -> str
 
 def verdict(*texts: str) -> str:
     """The rules that texts meet, each by itself and all together; empty if clean."""
-    # also as one text: half a key or half an order in each is visible in neither
+    # also as one text: half a key or half a marker in each is visible in neither
     found = [rule for text in (*texts, " ".join(texts[:2])) for rule in screen(text)[0]]
     return "; ".join(dict.fromkeys(found))
 
@@ -54,15 +52,13 @@ def screen(text: str) -> tuple[tuple[str, ...], str]:
     found = scan(text)
     if found.clean:
         return (), text
-    rules = tuple(
-        dict.fromkeys((ORDER if each.kind == "instruction" else SECRET) + each.rule for each in found.findings)
-    )
+    rules = tuple(dict.fromkeys((FORM if each.kind == "form" else SECRET) + each.rule for each in found.findings))
     return rules, withheld(rules) if found.withheld else found.text
 
 
 def withheld(rules: tuple[str, ...]) -> str:
-    """The replacement for a text that gives orders."""
-    told = [rule.removeprefix(ORDER) for rule in rules if rule.startswith(ORDER)]
+    """The replacement for a text that poses or hides."""
+    told = [rule.removeprefix(FORM) for rule in rules if rule.startswith(FORM)]
     return f"[withheld: {', '.join(told)}]"
 
 
@@ -89,7 +85,7 @@ def outward(method: Callable[P, R]) -> Callable[P, R]:
 
 
 def shown_text(text: str) -> str:
-    """A screened text: secrets redacted, orders replaced by a mark."""
+    """A screened text: secrets redacted, one that poses or hides replaced by a mark."""
     if not text:
         return text
     rules, safe = screen(text)
@@ -102,10 +98,10 @@ def shown_texts(texts: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     rules = tuple(rule for met, _ in read for rule in met)
     whole, _ = screen(" ".join(texts)) if len(texts) > 1 and sum(map(len, texts)) < _MAX_TOGETHER else ((), "")
     split = tuple(rule for rule in whole if rule not in rules)
-    if any(rule.startswith(ORDER) for rule in split):
+    if any(rule.startswith(FORM) for rule in split):
         return [withheld(split)] * len(texts), rules + split
     return [
-        _apart_from(texts, place) if split and not any(rule.startswith(ORDER) for rule in met) else said
+        _apart_from(texts, place) if split and not any(rule.startswith(FORM) for rule in met) else said
         for place, (met, said) in enumerate(read)
     ], rules + split
 
@@ -122,7 +118,7 @@ def _apart_from(texts: Sequence[str], place: int) -> str:
 
 
 def shown_name(name: str) -> str:
-    """A screened name; a mark if it gives orders or contains a secret."""
+    """A screened name; a mark if it poses, hides or contains a secret."""
     return name if _clean_name(name) else "withheld"
 
 
@@ -202,7 +198,7 @@ def _task(value: plan_records.PlanTask, above: str) -> tuple[plan_records.PlanTa
     (_, objective, verify, *delta), rules = shown_texts(said)
     seq, slug, *depends = _names((value.seq, value.slug, *value.depends))
     if (seq, slug, *depends) != (value.seq, value.slug, *value.depends):
-        rules = (*rules, "order: in a name")
+        rules = (*rules, "form: in a name")
     task = replace(value, seq=seq, slug=slug, objective=objective, verify=verify)
     return replace(task, delta=tuple(delta), depends=tuple(depends)), rules
 
@@ -284,11 +280,11 @@ def _clean_name(name: str) -> bool:
     return not any(screen(text)[0] for text in (name, name.replace("-", " "), name.upper()))
 
 
-Kind = Literal["secret", "instruction"]
+Kind = Literal["secret", "form"]
 Action = Literal["redact", "withhold"]
 
-ACTION: dict[Kind, Action] = {"secret": "redact", "instruction": "withhold"}
-"""What is done with a finding: secrets are redacted; text that gives orders is withheld."""
+ACTION: dict[Kind, Action] = {"secret": "redact", "form": "withhold"}
+"""What is done with a finding: secrets are redacted; text that poses or hides is withheld."""
 
 MAX_TEXT = 64 << 10
 """Maximum characters of a memory; longer text is withheld unread."""
@@ -334,7 +330,7 @@ def scan(text: str) -> Scan:
     Spans are of ``text`` itself, in order, and do not overlap.
     """
     if len(text) > MAX_TEXT:
-        return Scan("", (ScanFinding("instruction", "oversized", 0, len(text)),))
+        return Scan("", (ScanFinding("form", "oversized", 0, len(text)),))
     # passages in the plain text can be redacted alone, those of another reading cannot
     found = _found(text) or _hidden(text)
     findings = _apart(sorted(found, key=lambda finding: (finding.start, -finding.end)))
@@ -346,9 +342,7 @@ def scan(text: str) -> Scan:
 def _found(text: str) -> list[ScanFinding]:
     return [
         *(ScanFinding("secret", *place) for place in secrets(text)),
-        *(ScanFinding("instruction", *place) for place in orders(text)),
-        *(ScanFinding("instruction", *place) for place in harm(text)),
-        *(ScanFinding("instruction", *place) for place in forms(text)),
+        *(ScanFinding("form", *place) for place in forms(text)),
     ]
 
 
@@ -356,10 +350,6 @@ def _hidden(text: str) -> list[ScanFinding]:
     """Findings only in another reading of the text; they have no position here, so they span all of it."""
     bare = undisguised(text)
     found = _found(bare) if bare != text else []
-    if not found:
-        found = [
-            ScanFinding("instruction", *place) for other in rereadings(bare) for place in (*orders(other), *harm(other))
-        ]
     return [ScanFinding(each.kind, each.rule, 0, len(text)) for each in found]
 
 
@@ -379,6 +369,6 @@ def _apart(findings: list[ScanFinding]) -> tuple[ScanFinding, ...]:
         if last is None or finding.start >= last.end:
             kept.append(finding)
             continue
-        kind: Kind = "instruction" if "instruction" in (last.kind, finding.kind) else "secret"
+        kind: Kind = "form" if "form" in (last.kind, finding.kind) else "secret"
         kept[-1] = ScanFinding(kind, last.rule, last.start, max(last.end, finding.end))
     return tuple(kept)

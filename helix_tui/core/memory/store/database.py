@@ -27,6 +27,7 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.sqlite import connect
 from helix_tui.core.ground.time import NS, format_instant, now_ns
 from helix_tui.core.ground.trust.own_folders import NotUsed
+from helix_tui.core.memory.provenance import Teacher
 from helix_tui.core.memory.records import (
     DatabaseBusy,
     DatabaseCorrupt,
@@ -349,6 +350,8 @@ class Base(Struct):
     index: MemoryIndex
     window_days: float = WINDOW_DAYS
     """Days within which three occurrences make a failure systemic (docs/decisions/0013)."""
+    teacher: Teacher = "agent"
+    """Who whatever is stored here is taught by."""
     _encoded: dict[str, Vector] = {}
 
     @property

@@ -16,6 +16,7 @@ from sqlite_utils import Database
 from helix_tui.core.embedding.minilm import MODEL_ID
 from helix_tui.core.ground.records import decode_json
 from helix_tui.core.memory.guard import scan as marks
+from helix_tui.core.memory.provenance import Teacher
 from helix_tui.core.memory.ranking import key, words
 from helix_tui.core.memory.records import USER_PROVIDED
 from helix_tui.core.memory.store import rows
@@ -198,6 +199,9 @@ class Draft(Struct, frozen=True):
     attempt: str = ""
     bead: str = ""
     """The attempt or bead in which it occurred, if known: one bead is one occurrence."""
+    taught_by: Teacher = "agent"
+    accepted: bool = False
+    """Whether agents are shown it at once."""
 
     @property
     def protected(self) -> bool:

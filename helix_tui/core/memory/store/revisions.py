@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
+from helix_tui.core.memory.provenance import teacher_of, text_digest
 from helix_tui.core.memory.records import Memory, Revision
 from helix_tui.core.memory.store import indexing, rows
 from helix_tui.core.memory.store.database import Base, Vector
@@ -19,7 +20,10 @@ from helix_tui.core.memory.store.indexing import Draft
 Reason = Literal["revised", "edited", "superseded"]
 
 _TEXTS = "name, type, trigger, resolution, source, created_at, last_used, helped, failed"
-_EVIDENCE = "verified_helped, verified_failed, shown, lift_trials, lift_residual, lift_injected, lift_used, lift_passed"
+_EVIDENCE = (
+    "verified_helped, verified_failed, shown, lift_trials, lift_residual, lift_injected, lift_used, lift_passed,"
+    " teacher, accepted"
+)
 _SELECT = f"SELECT id, former_id, number, replaced_at, reason, {_TEXTS}, {_EVIDENCE} FROM memory_revision"
 
 
@@ -73,6 +77,7 @@ def revise(base: Base, memory: Memory, draft: Draft, vectors: tuple[Vector | Non
         (memory.id, number),
     )
     reword(base, memory.id, draft, vectors)
+    rows.teach(connection, memory.id, draft.taught_by, accepted=draft.accepted)
     return number
 
 
@@ -112,7 +117,14 @@ def archive(base: Base, memory_id: int, owner: int, why: Reason) -> int:
         f" coalesce(m.failed, 0), {evidence} FROM {rows.MEMORY_TABLES} WHERE m.id = ?",
         (owner, rows.as_text(base.now()), why, memory_id),
     )
-    return int(cursor.lastrowid or 0)
+    number = int(cursor.lastrowid or 0)
+    # not the stored teacher: the text may be another than the one it was
+    memory = rows.fetch(base.database, [memory_id])[memory_id]
+    base.database.conn.execute(
+        "UPDATE memory_revision SET teacher = ?, accepted = ? WHERE id = ?",
+        (memory.taught_by, int(memory.accepted), number),
+    )
+    return number
 
 
 def bring_back(base: Base, memory_id: int, number: int) -> int:
@@ -121,13 +133,15 @@ def bring_back(base: Base, memory_id: int, number: int) -> int:
     Returns the number of the revision replaced.
     """
     row = base.database.execute(
-        "SELECT id, trigger, resolution FROM memory_revision WHERE former_id = ? AND number = ?", [memory_id, number]
+        "SELECT id, trigger, resolution, teacher, accepted FROM memory_revision WHERE former_id = ? AND number = ?",
+        [memory_id, number],
     ).fetchone()
     now = rows.fetch(base.database, [memory_id])[memory_id]
     draft = Draft(row[1], row[2], now.type)
     archive(base, memory_id, memory_id, "edited")
     _take_from_history(base, memory_id, row[0], number)
     reword(base, memory_id, draft, indexing.encode(base, [draft]).get(draft, (None, None)))
+    rows.teach(base.database.conn, memory_id, teacher_of(row[3]), accepted=row[4] == 1)
     return now.revision
 
 
@@ -205,11 +219,12 @@ def _inherit_edges(base: Base, old: str, new: str) -> list[int]:
 def _revision(row: Any) -> Revision:
     _, former_id, number, replaced_at, reason = row[:5]
     name, type_, trigger, resolution, source, created_at, last_used, helped, failed = row[5:14]
-    verified_helped, verified_failed, shown, trials, residual, *_ = row[14:]
+    verified_helped, verified_failed, shown, trials, residual, *_, teacher, accepted = row[14:]
     memory = rows.as_memory(
         (
             *(former_id, name, type_, trigger, resolution, helped, failed, created_at, last_used, source),
-            *(verified_helped, verified_failed, 1, shown, trials, residual, number, None, None),
+            *(verified_helped, verified_failed, 1, shown, trials, residual, number, None, None, teacher, accepted),
+            text_digest(name, trigger, resolution),
         )
     )
     return Revision(number, memory, rows.as_instant(replaced_at), reason)

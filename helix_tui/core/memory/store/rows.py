@@ -11,12 +11,14 @@ from sqlite_utils import Database
 
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.memory.guard.scan import verdict_of
+from helix_tui.core.memory.provenance import Teacher, teacher_of, text_digest
 from helix_tui.core.memory.ranking import LIFT_SHRINKAGE
 from helix_tui.core.memory.records import Memory
 
 MEMORY_COLUMNS = """m.id, m.name, m.type, m.trigger, m.resolution, m.helped, m.failed, m.created_at,
 m.last_used, m.source, e.verified_helped, e.verified_failed, e.seen, e.shown, e.lift_trials,
-e.lift_residual, e.revision, k.digest, k.rules"""
+e.lift_residual, e.revision, k.digest, k.rules, e.teacher, e.accepted,
+e.taught"""
 
 MEMORY_TABLES = "memory m LEFT JOIN memory_extra e ON e.memory_id = m.id LEFT JOIN memory_mark k ON k.memory_id = m.id"
 
@@ -35,6 +37,8 @@ def as_memory(row: Sequence[Any]) -> Memory:
     """The record of a row of :data:`MEMORY_COLUMNS`; corrupted values become defaults."""
     trials = number(row[14])
     texts = (str(row[3]), str(row[4]), str(row[9] or ""))
+    # another program that changes the text changes who taught it: an agent's, which waits
+    as_taught = row[21] == text_digest(str(row[1]), texts[0], texts[1])
     return Memory(
         id=row[0],
         name=str(row[1]),
@@ -54,6 +58,8 @@ def as_memory(row: Sequence[Any]) -> Memory:
         trials=trials,
         revision=int(row[16] or 1),
         verdict=verdict_of(texts, row[17], row[18]),
+        taught_by=teacher_of(row[19] if as_taught else ""),
+        accepted=as_taught and row[20] == 1,
     )
 
 
@@ -111,6 +117,21 @@ def _one(database: Database, where: str, value: str | int) -> tuple[Any, ...] | 
         f"SELECT {MEMORY_COLUMNS} FROM {MEMORY_TABLES} WHERE {where}", [value]
     ).fetchone()
     return row
+
+
+def teach(connection: sqlite3.Connection, memory_id: int, taught_by: Teacher, *, accepted: bool) -> None:
+    """Record who taught a memory its present text, and whether agents are shown it."""
+    row = connection.execute("SELECT name, trigger, resolution FROM memory WHERE id = ?", (memory_id,)).fetchone()
+    connection.execute(
+        "INSERT INTO memory_extra (memory_id, teacher, accepted, taught) VALUES (?1, ?2, ?3, ?4)"
+        " ON CONFLICT(memory_id) DO UPDATE SET teacher = ?2, accepted = ?3, taught = ?4",
+        (memory_id, taught_by, int(accepted), text_digest(*map(str, row))),
+    )
+
+
+WAITING = """SELECT m.id FROM memory m LEFT JOIN memory_extra e ON e.memory_id = m.id
+WHERE coalesce(e.accepted, 0) <> 1"""
+"""The memories that wait for acceptance."""
 
 
 def bump(connection: sqlite3.Connection, ids: Iterable[int]) -> None:

@@ -14,7 +14,7 @@ from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.sqlite import plain
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.memory.records import TYPES
-from helix_tui.core.memory.store.rows import number
+from helix_tui.core.memory.store.rows import number, teach
 
 SEED_TABLES = """
 CREATE TABLE IF NOT EXISTS memory (
@@ -94,8 +94,16 @@ ADDABLE: dict[str, dict[str, str]] = {
     "memory_extra": {
         "revision": "revision INTEGER NOT NULL DEFAULT 1",
         "lift_passed": "lift_passed REAL NOT NULL DEFAULT 0",
+        "teacher": "teacher TEXT NOT NULL DEFAULT ''",
+        "accepted": "accepted INTEGER NOT NULL DEFAULT 0",
+        "taught": "taught TEXT NOT NULL DEFAULT ''",
     },
-    "memory_revision": {"lift_passed": "lift_passed REAL NOT NULL DEFAULT 0"},
+    "memory_revision": {
+        "lift_passed": "lift_passed REAL NOT NULL DEFAULT 0",
+        "teacher": "teacher TEXT NOT NULL DEFAULT 'import'",
+        "accepted": "accepted INTEGER NOT NULL DEFAULT 1",
+    },
+    "proposal": {"teacher": "teacher TEXT NOT NULL DEFAULT ''"},
     "injection": {"scope": "scope TEXT NOT NULL DEFAULT 'task'"},
     "injection_memory": {"revision": "revision INTEGER NOT NULL DEFAULT 1"},
     "outcome": {"revision": "revision INTEGER NOT NULL DEFAULT 1", "passed": "passed REAL"},
@@ -133,7 +141,10 @@ CREATE TABLE IF NOT EXISTS memory_extra (
     lift_injected INTEGER NOT NULL DEFAULT 0,
     lift_used INTEGER NOT NULL DEFAULT 0,
     revision INTEGER NOT NULL DEFAULT 1,
-    lift_passed REAL NOT NULL DEFAULT 0
+    lift_passed REAL NOT NULL DEFAULT 0,
+    teacher TEXT NOT NULL DEFAULT '',
+    accepted INTEGER NOT NULL DEFAULT 0,
+    taught TEXT NOT NULL DEFAULT ''
 );
 CREATE TABLE IF NOT EXISTS memory_revision (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -159,6 +170,8 @@ CREATE TABLE IF NOT EXISTS memory_revision (
     replaced_at TEXT NOT NULL,
     reason TEXT NOT NULL,
     lift_passed REAL NOT NULL DEFAULT 0,
+    teacher TEXT NOT NULL DEFAULT 'import',
+    accepted INTEGER NOT NULL DEFAULT 1,
     UNIQUE(former_id, number)
 );
 CREATE INDEX IF NOT EXISTS memory_revision_owner ON memory_revision(memory_id);
@@ -290,6 +303,7 @@ CREATE TABLE IF NOT EXISTS proposal (
     state TEXT NOT NULL DEFAULT 'open',
     at TEXT NOT NULL,
     memory TEXT NOT NULL DEFAULT '',
+    teacher TEXT NOT NULL DEFAULT '',
     UNIQUE(attempt, type)
 );
 CREATE TABLE IF NOT EXISTS memory_deed (
@@ -421,6 +435,9 @@ def bring_up_to_date(connection: sqlite3.Connection, now: int) -> None:
     if newest > _insights_taken(connection):
         _take_over_insights(connection, now)
         _note(connection, "insights", newest)
+    if "teacher" not in known:
+        # once: what a program that names no teacher stores from now on is an agent's
+        _adopt(connection)
     connection.execute(
         # memories stored before our triggers existed need a number too, or no index would read them
         f"INSERT INTO memory_change (memory_id, seq) SELECT id, {NEXT_SEQ} + row_number() OVER (ORDER BY id) "
@@ -428,6 +445,13 @@ def bring_up_to_date(connection: sqlite3.Connection, now: int) -> None:
         "ON CONFLICT(memory_id) DO UPDATE SET seq = excluded.seq, gone = 0"
     )
     _note(connection, "version", OUR_VERSION)
+
+
+def _adopt(connection: sqlite3.Connection) -> None:
+    """Make imports of the memories that were there before memories said who taught them."""
+    for (memory_id,) in connection.execute("SELECT id FROM memory").fetchall():
+        teach(connection, memory_id, "import", accepted=True)
+    connection.execute("UPDATE proposal SET teacher = 'attempt'")
 
 
 def _objects(connection: sqlite3.Connection) -> set[str]:

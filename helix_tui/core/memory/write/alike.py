@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from helix_tui.core.ground.time import NS
 from helix_tui.core.memory import recall as keywords
 from helix_tui.core.memory.ranking import identifiers, key, likeness, stem, telling
-from helix_tui.core.memory.recall import related
 from helix_tui.core.memory.reports import Similar
 from helix_tui.core.memory.store import rows
 from helix_tui.core.memory.store.database import Base, Vector
@@ -244,15 +243,12 @@ def _gist(text: str) -> tuple[str, ...]:
 
 
 def _one_word_apart(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two texts are the same except for a word or two in the same place that distinguish them.
-
-    Synonyms do not distinguish them.
-    """
+    """Whether two texts are the same except for a word or two in the same place that distinguish them."""
     # the same words in another order are the same text
     if len(one) != len(other) or sorted(one) == sorted(other):
         return False
     apart = [(mine, theirs) for mine, theirs in zip(one, other, strict=True) if mine != theirs]
-    return 0 < len(apart) <= _TELL_APART and not any(theirs in related(mine) for mine, theirs in apart)
+    return 0 < len(apart) <= _TELL_APART
 
 
 def one_matter(one: str, other: str) -> bool:

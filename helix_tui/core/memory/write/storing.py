@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.ground.time import NS, format_instant
 from helix_tui.core.memory.guard import scan as marks
+from helix_tui.core.memory.provenance import ACCEPTED_AT_ONCE, teacher_of
 from helix_tui.core.memory.ranking import key, slug
 from helix_tui.core.memory.records import (
     TYPES,
@@ -73,17 +74,20 @@ def store_many(base: Base, drafts: Iterable[Draft]) -> list[Stored]:
             index.refresh(base.database)
             stored = _store(base, index, draft, *vectors.get(draft, (None, None)))
             verdict = marks.verdict(draft.trigger, draft.resolution, draft.source)
-            results.append(replace(stored, marks=tuple(filter(None, verdict.split("; ")))))
+            now = rows.fetch(base.database, [stored.id]).get(stored.id) if stored.id is not None else None
+            waits = now is not None and not now.accepted
+            results.append(replace(stored, waits=waits, marks=tuple(filter(None, verdict.split("; ")))))
     return results
 
 
-def chunk(base: Base, task: str, outcome: str, approach: str, source: str) -> Stored:
+def chunk(base: Base, outcome: str, done: Draft) -> Stored:
     """Store a pattern from a landed task, or strengthen a similar known pattern
-    (docs/formats/memory.md §6).
+    (docs/formats/memory.md §6). The draft's trigger is the task, its resolution the approach.
     """
     if not outcome.strip().lower().startswith("success"):
         return Stored("skipped", reason="only chunk successful outcomes", mode=base.mode)
-    draft = clean(base, Draft(f"Task: {task.strip()}", f"{APPROACH}{approach.strip()}", "pattern", source))
+    task, approach = done.trigger.strip(), done.resolution.strip()
+    draft = clean(base, replace(done, trigger=f"Task: {task}", resolution=f"{APPROACH}{approach}", type="pattern"))
     if isinstance(draft, Stored):
         return draft
     if not approach.strip():
@@ -123,7 +127,14 @@ def clean(base: Base, draft: Draft) -> Draft | Stored:
         known = draft.type if draft.type in TYPES else ""
         return Stored("rejected", reason=reason, type=known, mode=base.mode)
     attempt, bead = (_text(name)[:200] for name in (draft.attempt, draft.bead))
-    return Draft(trigger, resolution, draft.type, _text(draft.source)[:MAX_TEXT], attempt, bead)
+    return replace(
+        draft,
+        trigger=trigger,
+        resolution=resolution,
+        source=_text(draft.source)[:MAX_TEXT],
+        attempt=attempt,
+        bead=bead,
+    )
 
 
 def _text(text: str) -> str:
@@ -173,13 +184,20 @@ class KnownMemory(Struct, frozen=True):
 def find_known(base: Base, draft: Draft, kin: alike.Kin, threshold: float = alike.DUPLICATE) -> KnownMemory | None:
     """Find a memory equivalent to a draft, or with the same problem and another resolution.
 
-    A memory entered by a person is merged only with the same text, and never replaced.
+    A memory entered by a person is merged only with the same text, and never replaced. What waits for acceptance
+    and what agents are shown stay apart, with their names and histories; only the same thing said again is counted.
     """
     revised: KnownMemory | None = None
     for memory, similarity in _each(base, kin.candidates(threshold)):
         if not one_matter(memory.trigger, draft.trigger):
             continue
         same = same_problem(memory.trigger, draft.trigger)
+        agrees = resolve_alike(base, _bare(memory.resolution), _bare(draft.resolution))
+        if draft.accepted != memory.accepted and not (memory.accepted and agrees):
+            continue
+        # a person's words give way to a person's only
+        if memory.taught_by == "person" != draft.taught_by and not agrees:
+            continue
         if memory.protected or draft.protected:
             # a person's memory matches only its exact words
             if same and key(memory.resolution) == key(draft.resolution) and memory.protected:
@@ -187,7 +205,7 @@ def find_known(base: Base, draft: Draft, kin: alike.Kin, threshold: float = alik
             if draft.protected and same and revised is None:
                 revised = KnownMemory(memory, similarity, memory, differs=True)
             continue
-        if resolve_alike(base, _bare(memory.resolution), _bare(draft.resolution)):
+        if agrees:
             return KnownMemory(memory, similarity, memory)
         if same:
             older = _older_that_agrees(base, memory, draft)
@@ -248,7 +266,9 @@ def _revise(
 def _merge(base: Base, index: MemoryIndex, draft: Draft, known: KnownMemory) -> Stored:
     """Count a duplicate; if its words differ, they are kept as a searchable variant."""
     memory = known.memory
-    if known.says_so is memory and (draft.trigger, draft.resolution) != (memory.trigger, memory.resolution):
+    other = (draft.trigger, draft.resolution) != (memory.trigger, memory.resolution)
+    # words that wait for acceptance do not find a memory that agents are shown
+    if known.says_so is memory and other and draft.accepted == memory.accepted:
         _keep_variant(base, memory, draft)
     promoted, near = _counted(base, index, memory, draft)
     return Stored(
@@ -308,6 +328,7 @@ def _add(base: Base, draft: Draft, trigger: Vector | None, whole: Vector | None)
         (name, draft.type, draft.trigger, draft.resolution, now, draft.source),
     )
     memory_id = int(cursor.lastrowid or 0)
+    rows.teach(base.database.conn, memory_id, draft.taught_by, accepted=draft.accepted)
     indexing.index_texts(base, memory_id, draft)
     indexing.put_vectors(base, memory_id, trigger, whole)
     return memory_id, name
@@ -367,14 +388,19 @@ def edit(base: Base, name_or_id: str | int, change: MemoryEdit, *, apply: bool) 
     kind = _kind(base, memory, draft)
     number = memory.revision
     way: dict[str, Any] = {}
+    if apply:
+        _require_person(base, memory)
     if apply and kind != "unchanged":
         vectors = indexing.encode(base, [draft]).get(draft, (None, None))
         if kind == "revised":
             number = revisions.revise(base, memory, draft, vectors, "edited")
             way = {"revised": {"id": memory.id, "from": memory.revision, "to": number}}
         else:
-            way = {"reworded": {"id": memory.id, "before": _texts(memory), "after": _texts(draft)}}
+            taught = [memory.taught_by, memory.accepted]
+            way = {"reworded": {"id": memory.id, "before": _texts(memory), "after": _texts(draft), "taught": taught}}
             _write(base, memory.id, draft)
+            if kind == "reworded":
+                rows.teach(base.database.conn, memory.id, draft.taught_by, accepted=draft.accepted)
     # not applied: the number that it would get
     elif kind == "revised":
         number = revisions.next_number(base, memory.id)
@@ -385,6 +411,8 @@ def edit(base: Base, name_or_id: str | int, change: MemoryEdit, *, apply: bool) 
         type=draft.type,
         source=draft.source,
         revision=number,
+        taught_by=memory.taught_by if kind == "relabelled" else draft.taught_by,
+        accepted=memory.accepted if kind == "relabelled" else draft.accepted,
     )
     if kind == "revised":
         after = replace(after, helped=0.0, failed=0.0, verified_helped=0.0, verified_failed=0.0, shown=0)
@@ -403,6 +431,7 @@ def supersede(base: Base, old_name: str | int, new_name: str | int, *, apply: bo
         raise MemoryFault("a memory does not supersede itself", "Correct it with `helix-tui memory edit` instead.")
     if not apply:
         return Correction("superseded", old, new, {})
+    _require_person(base, old)
     # into the other's history first: it is copied from the row that is removed below
     way = revisions.supersede(base, old, new)
     removed = upkeep.take_out(base, [old.name], without=("memory_revision",))
@@ -443,6 +472,8 @@ def _return_to(base: Base, memory: Memory, number: int, *, apply: bool) -> Corre
     older = revisions.former(base, memory.id, number)
     if older is None:
         raise MemoryFault(f"{memory.name} has no older revision {number}", "`helix-tui memory get` lists its history.")
+    if apply:
+        _require_person(base, memory)
     way = {"revised": {"id": memory.id, "from": memory.revision, "to": number}}
     if apply:
         revisions.bring_back(base, memory.id, number)
@@ -456,6 +487,8 @@ def _draft(base: Base, memory: Memory, change: MemoryEdit) -> Draft:
         memory.resolution if change.resolution is None else change.resolution,
         memory.type if change.type is None else change.type,
         memory.source if change.source is None else change.source,
+        taught_by=base.teacher,
+        accepted=base.teacher in ACCEPTED_AT_ONCE,
     )
     made = clean(base, draft)
     if isinstance(made, Draft):
@@ -470,6 +503,15 @@ def _kind(base: Base, memory: Memory, draft: Draft) -> CorrectionKind:
         return "relabelled"
     same = one_matter(memory.trigger, draft.trigger)
     return "reworded" if same and resolve_alike(base, memory.resolution, draft.resolution) else "revised"
+
+
+def _require_person(base: Base, memory: Memory) -> None:
+    """Refuse that an agent changes what agents are shown."""
+    if base.teacher == "agent" and memory.accepted:
+        raise MemoryFault(
+            f"{memory.name} is corrected by a person only",
+            "Propose it: `helix-tui memory store`, or `helix-tui memory proposals add`.",
+        )
 
 
 def _texts(one: Memory | Draft) -> dict[str, str]:
@@ -489,3 +531,5 @@ def _reword_back(base: Base, change: dict[str, Any]) -> None:
     if memory is None or _texts(memory) != change["after"]:
         raise MemoryFault("the memory has been changed since", "`helix-tui memory get` shows it.")
     _write(base, memory.id, Draft(**change["before"]))
+    taught_by, accepted = change.get("taught", (memory.taught_by, memory.accepted))
+    rows.teach(base.database.conn, memory.id, teacher_of(taught_by), accepted=accepted is True)

@@ -169,9 +169,12 @@ def consolidate(base: Base, threshold: float) -> Consolidated:
 
 
 def _says_the_same(base: Base, gone: Memory, kept: Memory) -> bool:
-    """Whether one may be merged into the other: same specifics, agreeing resolutions, not entered by a person."""
+    """Whether one may be merged into the other: same specifics, agreeing resolutions, not entered by a person, and both
+    wait for acceptance or neither does.
+    """
     return (
         not (gone.protected or kept.protected)
+        and gone.accepted == kept.accepted
         and one_matter(gone.trigger, kept.trigger)
         and resolve_alike(base, gone.resolution, kept.resolution)
     )

@@ -249,7 +249,8 @@ def _stop(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> 
     if attempt and claim.report == "blocked" and claim.summary and objective:
         at = format_instant(now_ns())
         reason = f"an agent reported BLOCKED: {attempt}"
-        lesson = Proposal(0, attempt, place.bead, "failure", objective[:300], claim.summary, reason, "open", at)
+        said = (attempt, place.bead, "failure", objective[:300], claim.summary, reason)
+        lesson = Proposal(0, *said, at=at, taught_by="agent")
         Proposals(memory).add(lesson)
     # a sub-agent stops once, a session at each answer
     _settle(hook_message, place, memory, ended=bool(hook_message.agent_id))

@@ -24,8 +24,10 @@ from helix_tui.core.ddx.runs.transcript import Event, TranscriptTail, transcript
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS, format_instant
+from helix_tui.core.memory.changes import MemoryChange, MemoryChanges
 from helix_tui.core.memory.lessons import Proposals, matter
 from helix_tui.core.memory.memory_store import MemoryStore
+from helix_tui.core.memory.provenance import AcceptRule
 from helix_tui.core.memory.records import Injection, Verdict
 from helix_tui.core.memory.reports import FeedbackReport, Proposal
 from helix_tui.core.supervision.agents.hooks import session_records
@@ -199,6 +201,31 @@ def summed(learned: Sequence[Learned]) -> str:
         (sum(each.proposal is not None for each in learned), "lesson proposed", "lessons proposed"),
     ]
     return ", ".join(counted(number, one, many) for number, one, many in parts if number)
+
+
+def accepted_by(rule: AcceptRule, lessons: Iterable[Proposal], attempts: Iterable[Attempt]) -> list[Proposal]:
+    """The lessons that a rule accepts.
+
+    ``landed-after-refusal``, the default: those of DDx's evidence on a bead that landed after a review had refused it.
+    ``failures`` and ``patterns``: those of that type that no agent proposed. ``all``: what agents propose, too.
+    """
+    if rule == "landed-after-refusal":
+        outcomes: dict[str, set[str]] = {}
+        for attempt in attempts:
+            outcomes.setdefault(attempt.bead_id, set()).add(attempt.verdict.outcome)
+        mended = {bead_id for bead_id, ends in outcomes.items() if {"landed", "refused"} <= ends}
+        return [each for each in lessons if each.taught_by == "attempt" and each.bead in mended]
+    if rule == "all":
+        return list(lessons)
+    return [each for each in lessons if each.taught_by != "agent" and f"{each.type}s" == rule]
+
+
+def accept_by_rule(memory: MemoryStore, rule: AcceptRule, attempts: Iterable[Attempt]) -> MemoryChange | None:
+    """Accept the waiting lessons that a person's rule accepts; none for an agent, which may have brought the rule."""
+    if memory.teacher == "agent":
+        return None
+    lessons = accepted_by(rule, Proposals(memory).all(), attempts)
+    return MemoryChanges(memory).accept(lessons)[0] if lessons else None
 
 
 class Learner:
