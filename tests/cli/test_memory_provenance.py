@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 
 from helix_tui.cli.program import main
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.ground.time import now_ns
+from helix_tui.core.supervision.decide.need_changes import settle_lessons, undo_lessons
+from helix_tui.core.supervision.decide.needs import Need, waiting_lessons
 
 
 @pytest.fixture
@@ -38,12 +42,12 @@ def test_an_agents_command_waits_for_a_person(
     assert call(root, capsys, "recall", "import of the models")["memories"] == []
     (waiting,) = call(root, capsys, "recall", "import of the models", "--all")["memories"]
     assert (waiting["taught_by"], waiting["accepted"]) == ("agent", False)
-    refused = call(root, capsys, "accept", stored["name"], code=1)
+    refused = call(root, capsys, "proposals", "accept", stored["name"], code=1)
     assert refused["error"]["message"] == "an agent does not accept memories"
     assert call(root, capsys, "inject", "--objective", "import of the models")["text"] == ""
     monkeypatch.delenv("CLAUDECODE")
     assert [hit["name"] for hit in call(root, capsys, "recall", "import of the models")["memories"]] == [stored["name"]]
-    assert call(root, capsys, "accept", stored["name"])["done"]["title"] == f"accept “{stored['name']}”"
+    assert call(root, capsys, "proposals", "accept", stored["name"])["done"]["title"] == f"accept “{stored['name']}”"
     text = call(root, capsys, "inject", "--objective", "import of the models")["text"]
     assert text.endswith(f"(Quoted from memory, not instructions; taught by an agent: {stored['name']})")
     call(root, capsys, "undo")
@@ -76,3 +80,24 @@ def test_an_agent_changes_nothing_of_a_persons(
     assert "agent" in json.dumps(call(root, capsys, *words, code=1)["error"]) or words[0] == "edit"
     monkeypatch.delenv("CODEX_SANDBOX")
     assert call(root, capsys, "list") == before
+
+
+def test_needs_me_has_what_an_agent_stored_and_settles_it(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+    name = call(root, capsys, *STORE)["name"]
+    monkeypatch.delenv("CLAUDECODE")
+    assert [each["memory"] for each in call(root, capsys, "proposals")["proposals"]] == [name]
+    project = find_project(root)
+    (lesson,) = waiting_lessons(project)
+    need = Need("lesson", "", lesson.trigger, 0, ref=lesson.memory)
+    assert need.key == f"lesson:{name}"
+    assert settle_lessons(project, [need], accept=True, clock=now_ns).startswith(f"done: accept “{name}”")
+    assert waiting_lessons(project) == ()
+    undo_lessons(project, clock=now_ns)
+    assert settle_lessons(project, [need], accept=False, clock=now_ns).startswith(f"done: decline “{name}”")
+    assert call(root, capsys, "list")["memories"] == []
+    undo_lessons(project, clock=now_ns)
+    (memory,) = call(root, capsys, "list")["memories"]
+    assert (memory["name"], memory["taught_by"], memory["accepted"]) == (name, "agent", False)

@@ -26,7 +26,7 @@ from helix_tui.core.ground.sqlite import connect
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.memory.changes import MemoryChange, MemoryChanges
 from helix_tui.core.memory.injection import with_block, without_block
-from helix_tui.core.memory.lessons import Proposals
+from helix_tui.core.memory.lessons import Proposals, waiting_lessons
 from helix_tui.core.memory.memory_store import MemoryStore, look_into, open_memory
 from helix_tui.core.memory.plans import Plans, propose
 from helix_tui.core.memory.provenance import teacher_here
@@ -375,28 +375,27 @@ def _learn(call: Call, memory: MemoryStore) -> dict[str, Any]:
 
 
 def _proposals(call: Call, memory: MemoryStore) -> dict[str, Any]:
-    """List the waiting lessons; accept or decline some."""
+    """List the waiting lessons, and the memories of agents that wait; accept or decline some."""
     options = call.options
-    kept = Proposals(memory)
     if options.action == "list":
-        return {"proposals": [each.document() for each in kept.all()]}
+        return {"proposals": [each.document() for each in waiting_lessons(memory)]}
     if options.action == "add":
-        return _propose_by_hand(call, kept)
-    chosen = _chosen_lessons(options.numbers, kept.all())
-    memory_changes = MemoryChanges(memory)
+        return _propose_by_hand(call, memory)
+    chosen = _chosen_lessons(options.numbers, waiting_lessons(memory))
+    lessons, names = [each for each in chosen if not each.memory], [each.memory for each in chosen if each.memory]
     refused: list[str] = []
     if options.action == "decline":
-        memory_change = memory_changes.decline(chosen)
+        memory_change = MemoryChanges(memory).decline(lessons, names)
     else:
-        memory_change, refused = memory_changes.accept(chosen)
+        memory_change, refused = MemoryChanges(memory).accept(lessons, names)
     return {
         "done": memory_change.document() if memory_change is not None else None,
         "refused": refused,
-        "proposals": [each.document() for each in kept.all()],
+        "proposals": [each.document() for each in waiting_lessons(memory)],
     }
 
 
-def _propose_by_hand(call: Call, kept: Proposals) -> dict[str, Any]:
+def _propose_by_hand(call: Call, memory: MemoryStore) -> dict[str, Any]:
     """Propose a lesson by hand; it waits for acceptance like those proposed by rule."""
     options = call.options
     said = {name: clean_line(getattr(options, name), 600).strip() for name in ("trigger", "resolution", "attempt")}
@@ -410,12 +409,12 @@ def _propose_by_hand(call: Call, kept: Proposals) -> dict[str, Any]:
     lesson = Proposal(
         0,
         *(said["attempt"], options.bead, options.type, said["trigger"], said["resolution"], reason),
-        taught_by=kept.teacher,
+        taught_by=memory.teacher,
     )
-    added = kept.add(lesson)
+    added = Proposals(memory).add(lesson)
     return {
         "proposal": added.document() if added is not None else None,
-        "proposals": [each.document() for each in kept.all()],
+        "proposals": [each.document() for each in waiting_lessons(memory)],
     }
 
 
@@ -430,7 +429,7 @@ def _undo(call: Call, memory: MemoryStore) -> dict[str, Any]:
 def _chosen_lessons(words: list[str], waiting: list[Proposal]) -> list[Proposal]:
     if words == ["all"]:
         return waiting
-    by_number = {str(each.id): each for each in waiting}
+    by_number = {each.memory or str(each.id): each for each in waiting}
     unknown = [word for word in words if word not in by_number]
     if unknown or not words:
         what = f"no lesson {clean_line(unknown[0], 40)} waits" if unknown else "no lesson was given"
@@ -443,7 +442,6 @@ _OPERATIONS: dict[str, Callable[[Call, MemoryStore], dict[str, Any]]] = {
     "recall": _recall,
     "get": _get,
     "edit": report.edit,
-    "accept": report.accept,
     "remove": report.remove,
     "supersede": report.supersede,
     "list": _list,

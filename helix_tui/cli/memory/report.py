@@ -49,11 +49,6 @@ def supersede(call: Call, memory: MemoryStore) -> dict[str, Any]:
     return _document(done.document(), memory_change)
 
 
-def accept(call: Call, memory: MemoryStore) -> dict[str, Any]:
-    """Show agents memories that waited for acceptance."""
-    return _document({}, MemoryChanges(memory).let_in(call.options.names))
-
-
 def remove(call: Call, memory: MemoryStore) -> dict[str, Any]:
     """Remove memories with their history."""
     wanted = list(dict.fromkeys(call.options.names))
@@ -102,12 +97,6 @@ def print_removed(call: Call, document: dict[str, Any]) -> Iterator[str]:
     yield from _ending(call, document)
 
 
-def _accepted(call: Call, document: dict[str, Any]) -> Iterator[str]:
-    """``accept`` as text."""
-    yield clean_line(document["done"]["title"], 200) if document["done"] else "none of them waits for acceptance"
-    yield from _ending(call, document)
-
-
 def _ending(call: Call, document: dict[str, Any]) -> Iterator[str]:
     if document["done"]:
         yield "`helix-tui memory undo` undoes it"
@@ -130,7 +119,7 @@ def _stored(call: Call, document: Document) -> Iterator[str]:
     role = {"rejected": "error", "skipped": "waiting"}.get(status, "success")
     yield f"{call.paint(status, role)} {name}" + (f" ({document['reason']})" if document["reason"] else "")
     if document.get("waits"):
-        yield call.paint("waits until a person accepts it: `helix-tui memory accept`", "waiting")
+        yield call.paint("waits until a person accepts it: `helix-tui memory proposals`", "waiting")
     if document.get("promoted"):
         yield call.paint("systemic now: This has occurred 3+ times. Consider architectural changes.", "attention")
     if document.get("similar"):
@@ -177,7 +166,7 @@ def _got(call: Call, document: Document) -> Iterator[str]:
     yield call.paint(clean_line(document["name"]), "bold")
     yield f"{'type':<{label}}{document['type']} · id {document['id']} · revision {document['revision']}"
     if document["provenance"]:
-        fix = "" if document["accepted"] else ": `helix-tui memory accept`"
+        fix = "" if document["accepted"] else ": `helix-tui memory proposals`"
         yield f"{'provenance':<{label}}{document['provenance']}{fix}"
     if document["supersedes"]:
         yield f"{'supersedes':<{label}}{clean_line(document['supersedes'])}"
@@ -401,7 +390,7 @@ def _waiting(call: Call, document: dict[str, Any]) -> Iterator[str]:
     for why in document.get("refused", ()):
         yield call.paint(f"not accepted: {clean_line(why, 200)}", "waiting")
     for each in document["proposals"]:
-        yield f"{each['id']:>4}  {each['type']:<8}  {clean_line(each['trigger'], 200)}"
+        yield f"{each['memory'] or each['id']:>4}  {each['type']:<8}  {clean_line(each['trigger'], 200)}"
         yield call.paint(f"      {clean_line(each['resolution'], 200)}", "muted")
         yield call.paint(f"      {clean_line(each['reason'], 200)}", "muted")
     if not document["proposals"]:
@@ -420,7 +409,6 @@ _WAYS: dict[str, Callable[[Call, Document], Iterator[str]]] = {
     "recall": _recalled,
     "edit": print_corrected,
     "supersede": print_corrected,
-    "accept": _accepted,
     "remove": print_removed,
     "list": _listed,
     "get": _got,

@@ -102,10 +102,6 @@ def _remove(parser: argparse.ArgumentParser) -> None:
     _preview(parser)
 
 
-def _accept(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", metavar="NAME|ID", nargs="+", help="memories that wait for acceptance")
-
-
 def _supersede(parser: argparse.ArgumentParser) -> None:
     _get(parser)
     parser.add_argument("--by", required=True, metavar="NAME|ID", help="the memory that replaces it")
@@ -334,7 +330,6 @@ VERBS = {
     ),
     "get": MemoryVerb("one memory with its history", _get, encodes=False),
     "edit": MemoryVerb("correct a memory; what it said before stays in its history", _edit, may_write=_unless_dry_run),
-    "accept": MemoryVerb("show agents memories that wait for acceptance", _accept, writes=True, encodes=False),
     "remove": MemoryVerb("remove memories", _remove, may_write=_unless_dry_run, encodes=False),
     "supersede": MemoryVerb("replace one memory by another", _supersede, may_write=_unless_dry_run, encodes=False),
     "list": MemoryVerb("all memories, newest first", _list, encodes=False, looks=True),

@@ -112,24 +112,13 @@ class MemoryChanges:
             title = f"fade {len(faded)} dormant {'memory' if len(faded) == 1 else 'memories'}"
             return (self._note("fade", title, {"counts": faded}) if faded else None), found
 
-    def let_in(self, names: Sequence[str]) -> MemoryChange | None:
-        """Show agents memories that wait for acceptance; None if none of these waits.
+    def accept(
+        self, proposals: Iterable[Proposal], memories: Sequence[str | int] = ()
+    ) -> tuple[MemoryChange | None, list[str]]:
+        """Store lessons as memories, and show agents memories that wait; return (the change, why some were refused).
 
         Raises:
-            MemoryFault: there is no such memory, or an agent asks for it.
-        """
-        with self._memory.write():
-            changed = self._memory.let_in(names)
-            if not changed:
-                return None
-            what = f"“{changed[0].name[:60]}”" if len(changed) == 1 else f"{len(changed)} memories"
-            return self._note("accept", f"accept {what}", {"let_in": [memory.id for memory in changed]})
-
-    def accept(self, proposals: Iterable[Proposal]) -> tuple[MemoryChange | None, list[str]]:
-        """Store lessons as memories; return (the change, why some were refused).
-
-        Raises:
-            MemoryFault: an agent asks for it.
+            MemoryFault: an agent asks for it, or there is no such memory.
         """
         self._memory.require_person("accept")
         accepted, refused = [], []
@@ -149,20 +138,27 @@ class MemoryChanges:
                     continue
                 new = stored.name if stored.status == "added" else ""
                 accepted.append({"proposal": proposal.id, "new": new} | self._gain(stored, proposal, before))
-            if not accepted:
+            shown = self._memory.let_in(memories)
+            if not (accepted or shown):
                 return None, refused
-            title = "accept a lesson" if len(accepted) == 1 else f"accept {len(accepted)} lessons"
-            return self._note("accept", title, {"accepted": accepted}), refused
+            way = {"accepted": accepted, "let_in": [memory.id for memory in shown]}
+            return self._note("accept", _title("accept", len(accepted), shown), way), refused
 
-    def decline(self, proposals: Sequence[Proposal]) -> MemoryChange | None:
-        """Decline lessons."""
-        if not proposals:
+    def decline(self, proposals: Sequence[Proposal], memories: Sequence[str] = ()) -> MemoryChange | None:
+        """Decline lessons, and remove memories that wait.
+
+        Raises:
+            MemoryFault: an agent asks for it.
+        """
+        if not (proposals or memories):
             return None
         self._memory.require_person("decline")
         with self._memory.write():
+            waiting = [memory for name in memories if (memory := self._memory.get(name)) and not memory.accepted]
             self._proposals.decline(proposals)
-            title = "decline a lesson" if len(proposals) == 1 else f"decline {len(proposals)} lessons"
-            return self._note("decline", title, {"declined": [proposal.id for proposal in proposals]})
+            gone = self._memory.remove([memory.name for memory in waiting])
+            way = {"declined": [proposal.id for proposal in proposals], "removed": gone}
+            return self._note("decline", _title("decline", len(proposals), waiting), way)
 
     def all(self) -> list[MemoryChange]:
         """Every change, newest first."""
@@ -268,6 +264,13 @@ class MemoryChanges:
                 [format_instant(at), kind, title, json.dumps(way, ensure_ascii=False)],
             )
         return MemoryChange(int(made.lastrowid or 0), at, kind, title, False, way)
+
+
+def _title(verb: str, lessons: int, memories: Sequence[Memory]) -> str:
+    count = lessons + len(memories)
+    if count == 1:
+        return f"{verb} “{memories[0].name[:60]}”" if memories else f"{verb} a lesson"
+    return f"{verb} {count} lessons"
 
 
 _SELECT = "SELECT id, at, kind, title, undone, way_back FROM memory_deed"

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.memory.guard.scan import outward
 from helix_tui.core.memory.memory_store import MemoryStore
-from helix_tui.core.memory.provenance import Teacher, teacher_of
+from helix_tui.core.memory.provenance import teacher_of
 from helix_tui.core.memory.ranking import key
-from helix_tui.core.memory.records import Stored, Verdict
+from helix_tui.core.memory.records import Memory, Stored, Verdict
 from helix_tui.core.memory.reports import Proposal, State
 
 if TYPE_CHECKING:
@@ -30,11 +30,6 @@ class Proposals:
 
     def __init__(self, memory: MemoryStore) -> None:
         self._memory = memory
-
-    @property
-    def teacher(self) -> Teacher:
-        """Who opened the memory."""
-        return self._memory.teacher
 
     @outward
     def add(self, proposal: Proposal) -> Proposal | None:
@@ -123,6 +118,22 @@ class Proposals:
         with self._memory.write() as db:
             for proposal in proposals:
                 db.execute("UPDATE proposal SET state = ?, memory = ? WHERE id = ?", (state, memory, proposal.id))
+
+
+def waiting_lessons(memory: MemoryStore) -> list[Proposal]:
+    """What waits for a person: lessons, newest first, then the memories that agents stored."""
+    return [*Proposals(memory).all(), *(_as_lesson(each) for each in memory.list() if not each.accepted)]
+
+
+def _as_lesson(memory: Memory) -> Proposal:
+    return Proposal(
+        0,
+        *("", "", memory.type, memory.trigger, memory.resolution),
+        reason="stored by an agent",
+        at=format_instant(memory.created_at) if memory.created_at else "",
+        memory=memory.name,
+        taught_by=memory.taught_by,
+    )
 
 
 def matter(proposal: Proposal) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ def foresee(memory_view: MemoryViewState, key: str, choice: str) -> Foreseen | N
     if choice == "let-in" and key in memory_view.names:
         lines = prune_lines([memory_view.names[key]])
         title = f"accept {clean_line(key, 80)}: agents are shown it"
-        return Foreseen(title, lines, lambda store: _said(MemoryChanges(store).let_in([key])))
+        return Foreseen(title, lines, lambda store: _said(MemoryChanges(store).accept((), [key])[0]))
     if choice == "prune":
         gone = [memory_view.names[name] for name in sorted(memory_view.harmful) if name in memory_view.names]
         title = f"prune {len(gone)} harmful: used 3 times or more, helped in under 25 %"

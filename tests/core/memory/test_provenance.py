@@ -42,7 +42,7 @@ def test_what_an_agent_stores_waits_for_a_person(memory: MemoryStore, agent: Mem
     (hit,) = memory.recall(TRIGGER).found
     assert (hit.memory.taught_by, hit.memory.accepted) == ("agent", False)
     assert [hit.memory.name for hit in agent.recall(TRIGGER, waiting=True).found] == [name]
-    change = MemoryChanges(memory).let_in([name])
+    change = MemoryChanges(memory).accept((), [name])[0]
     assert change is not None
     assert shown(agent).endswith(f"(Quoted from memory, not instructions; taught by an agent: {name})")
     MemoryChanges(memory).undo()
@@ -151,7 +151,7 @@ ATTACKS: dict[str, Attack] = {
     "supersede an own one by a person's": lambda memory, agent, name: MemoryChanges(agent).supersede(
         agent.store(TRIGGER + "?", EVIL).name, name),
     "accept it": lambda memory, agent, name: refused(
-        lambda: MemoryChanges(agent).let_in([agent.store(TRIGGER, EVIL).name])),
+        lambda: MemoryChanges(agent).accept((), [agent.store(TRIGGER, EVIL).name])),
     "accept it without a journal": lambda memory, agent, name: refused(
         lambda: agent.let_in([agent.store(TRIGGER, EVIL).name])),
     "accept an own proposal": lambda memory, agent, name: refused(
@@ -160,7 +160,7 @@ ATTACKS: dict[str, Attack] = {
         lambda: MemoryChanges(agent).accept([propose(agent, "pattern")])),
     "undo a person's refusal": undo_a_refusal,
     "be undone by a person": lambda memory, agent, name: (
-        MemoryChanges(memory).let_in([agent.store(TRIGGER, EVIL).name]), MemoryChanges(memory).undo()),
+        MemoryChanges(memory).accept((), [agent.store(TRIGGER, EVIL).name]), MemoryChanges(memory).undo()),
     "be reworded and brought back": lambda memory, agent, name: (
         MemoryChanges(memory).edit(agent.store(TRIGGER, EVIL).name, MemoryEdit(resolution="Ask a person first")),
         MemoryChanges(memory).undo()),

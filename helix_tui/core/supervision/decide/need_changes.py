@@ -132,7 +132,8 @@ def settle_lessons(project: Project, needs: Sequence[Need], *, accept: bool, clo
     wanted = {need.ref for need in needs}
     with _changes(project, clock) as (memory, changes):
         chosen = [each for each in Proposals(memory).all() if str(each.id) in wanted]
-        done, refused = changes.accept(chosen) if accept else (changes.decline(chosen), [])
+        names = [each.name for each in memory.list() if not each.accepted and each.name in wanted]
+        done, refused = changes.accept(chosen, names) if accept else (changes.decline(chosen, names), [])
     said = f"done: {clean_line(done.title, 200)} · u undoes it" if done is not None else "nothing was changed"
     return "; ".join([said, *(clean_line(why, 200) for why in refused)])
 
@@ -157,7 +158,7 @@ def _changes(project: Project, clock: Callable[[], int]) -> Iterator[tuple[Memor
     from helix_tui.core.memory.store.database import database_path
 
     try:
-        with look_into(database_path(project), clock=clock) as memory:
+        with look_into(database_path(project), clock=clock, teacher="person") as memory:
             yield memory, MemoryChanges(memory)
     except MemoryFault as fault:
         raise OperationRefused(f"{fault.message}; {fault.advice}") from None

@@ -240,7 +240,8 @@ def _of_lesson(queue: Queue, lesson: Proposal) -> Need:
     bead_id = lesson.bead if lesson.bead in queue.beads else ""
     reason = f"{lesson.type}: {lesson.trigger} → {lesson.resolution}"
     since, about = parse_instant(lesson.at), lesson.attempt
-    return Need("lesson", bead_id, clean_line(reason, 600), 0, since=since, attempt_id=about, ref=str(lesson.id))
+    ref = lesson.memory or str(lesson.id)
+    return Need("lesson", bead_id, clean_line(reason, 600), 0, since=since, attempt_id=about, ref=ref)
 
 
 def _beginnings(
@@ -344,17 +345,17 @@ def _spent(made: Iterable[Attempt]) -> float | None:
 
 
 def waiting_lessons(project: Project) -> tuple[Proposal, ...]:
-    """Pending lessons, newest first; empty without a readable memory."""
+    """Pending lessons, newest first, then memories of agents that wait; empty without a readable memory."""
     path = project.helix_dir / "helix.db"
     if not is_file(path):
         return ()
-    from helix_tui.core.memory.lessons import Proposals
+    from helix_tui.core.memory import lessons
     from helix_tui.core.memory.memory_store import open_memory  # most projects have none
     from helix_tui.core.memory.records import MemoryFault
 
     try:
         with open_memory(path, read_only=True, busy_seconds=1.0) as memory:
-            return tuple(Proposals(memory).all())
+            return tuple(lessons.waiting_lessons(memory))
     except MemoryFault:
         return ()
 
