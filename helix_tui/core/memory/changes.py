@@ -138,10 +138,10 @@ class MemoryChanges:
                     continue
                 new = stored.name if stored.status == "added" else ""
                 accepted.append({"proposal": proposal.id, "new": new} | self._gain(stored, proposal, before))
-            shown = self._memory.let_in(memories)
+            shown = self._memory.set_accepted(memories)
             if not (accepted or shown):
                 return None, refused
-            way = {"accepted": accepted, "let_in": [memory.id for memory in shown]}
+            way = {"accepted": accepted, "memories": [memory.id for memory in shown]}
             return self._note("accept", _title("accept", len(accepted), shown), way), refused
 
     def decline(self, proposals: Sequence[Proposal], memories: Sequence[str] = ()) -> MemoryChange | None:
@@ -190,8 +190,8 @@ class MemoryChanges:
                 raise MemoryFault("a memory of the same name was stored since", "Rename or remove that one first.")
         if "corrected" in way:
             self._memory.take_back(way["corrected"])
-        if "let_in" in way:
-            self._memory.let_in(way["let_in"], accepted=False)
+        if "memories" in way:
+            self._memory.set_accepted(way["memories"], accepted=False)
         for each in way.get("counts", ()):
             self._recount(each)
         for each in way.get("accepted", ()):

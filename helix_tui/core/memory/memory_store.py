@@ -157,7 +157,7 @@ class MemoryStore:
         """Who opened it, and teaches what is stored."""
         return self._base.teacher
 
-    def let_in(self, name_or_ids: Iterable[str | int], *, accepted: bool = True) -> Sequence[records.Memory]:
+    def set_accepted(self, name_or_ids: Iterable[str | int], *, accepted: bool = True) -> Sequence[records.Memory]:
         """Show agents what waits for acceptance, or let it wait again; return what was changed.
 
         Raises:

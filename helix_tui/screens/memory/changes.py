@@ -58,7 +58,7 @@ def choices(memory_view: MemoryViewState, key: str, act: Callable[[str], object]
         add("decline", "decline this lesson")
     elif key in memory_view.names:
         if not memory_view.names[key].accepted:
-            add("let-in", "accept this memory")
+            add("accept-memory", "accept this memory")
         add("edit", "edit this memory …")
         add("supersede", "replace by another memory …")
         add("remove", "remove this memory …")
@@ -80,7 +80,7 @@ def foresee(memory_view: MemoryViewState, key: str, choice: str) -> Foreseen | N
         memory = memory_view.names[key]
         lines = prune_lines([memory])
         return Foreseen(f"remove {clean_line(key, 80)}", lines, lambda store: _said(MemoryChanges(store).remove([key])))
-    if choice == "let-in" and key in memory_view.names:
+    if choice == "accept-memory" and key in memory_view.names:
         lines = prune_lines([memory_view.names[key]])
         title = f"accept {clean_line(key, 80)}: agents are shown it"
         return Foreseen(title, lines, lambda store: _said(MemoryChanges(store).accept((), [key])[0]))

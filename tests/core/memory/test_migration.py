@@ -244,7 +244,7 @@ def test_the_plugins_own_statements_still_work(opener: Opener, path: Path) -> No
     assert names["import-loop"].memory.helped == 4
     assert "use-depends" not in names
     assert memory.store("Written by the plugin", "so").status == "added", "what an agent's program wrote waits, apart"
-    memory.let_in(["from-plugin"])
+    memory.set_accepted(["from-plugin"])
     assert memory.store("Written by the plugin", "another way").status == "revised"
     connection = sqlite3.connect(path)
     row = connection.execute("SELECT resolution, helped FROM memory WHERE name = 'from-plugin'").fetchone()
