@@ -129,7 +129,7 @@ def feedback(base: Base, said: Round) -> FeedbackReport:
     )
 
 
-def outcomes(base: Base, *, name: str, attempt: str) -> list[MemoryOutcome]:
+def outcomes(base: Base, name: str = "", attempt: str = "") -> list[MemoryOutcome]:
     """The effects of outcomes on a memory's counts, or on those of all memories of an attempt, newest first."""
     conditions: list[str] = []
     values: list[object] = []

@@ -23,7 +23,7 @@ MAX_HOPS = 10
 _MOST = 10_000
 
 
-def relate(base: Base, from_name: str, to_name: str, rel_type: str, weight: float) -> Related:
+def relate(base: Base, from_name: str, to_name: str, rel_type: str, weight: float = 1.0) -> Related:
     """Add an edge, or add to the weight of the existing one."""
     if rel_type not in RELATIONS + MORE_RELATIONS:
         return Related("rejected", reason=f"type must be one of {', '.join(RELATIONS + MORE_RELATIONS)}")
@@ -47,7 +47,7 @@ def relate(base: Base, from_name: str, to_name: str, rel_type: str, weight: floa
         return Related("strengthened" if known else "added", edges(base, one, rel_type, other)[0])
 
 
-def edges(base: Base, name: str, rel_type: str, to_name: str = "") -> list[Edge]:
+def edges(base: Base, name: str = "", rel_type: str = "", to_name: str = "") -> list[Edge]:
     """Edges of a memory, of a kind, or from one memory to another, oldest first."""
     conditions, values = ["1 = 1"], []
     if name and to_name:
@@ -71,7 +71,7 @@ def edges(base: Base, name: str, rel_type: str, to_name: str = "") -> list[Edge]
     ]
 
 
-def connected(base: Base, name: str, max_hops: int) -> list[Connected]:
+def connected(base: Base, name: str, max_hops: int = 2) -> list[Connected]:
     """Memories reachable along edges in both directions, nearest first, each once (docs/formats/memory.md §3)."""
     start = rows.find(base.database, name)
     if start is None:
@@ -95,7 +95,7 @@ def connected(base: Base, name: str, max_hops: int) -> list[Connected]:
     return found
 
 
-def suggest(base: Base, name: str, limit: int) -> list[Suggestion]:
+def suggest(base: Base, name: str, limit: int = 5) -> list[Suggestion]:
     """Edges suggested by the similarity of memories, likeliest first (helix v2's code)."""
     with base.reading() as index:
         source = rows.find(base.database, name)

@@ -155,7 +155,7 @@ def line(memory: Memory) -> str:
     return f"- {clean_line(memory.name, 80)} {memory.label}: {said}{note}"
 
 
-def injections(base: Base, *, name: str, attempt: str, bead: str) -> list[Injection]:
+def injections(base: Base, name: str = "", attempt: str = "", bead: str = "") -> list[Injection]:
     """Lines of the ledger, newest first, of a memory, an attempt or a bead; all if none is given."""
     conditions: list[str] = []
     values: list[object] = []
@@ -337,7 +337,7 @@ _PIVOT = 200
 _ELSE = "Try a fundamentally different approach"
 
 
-def assess(base: Base, task: str, approach: str, history: Sequence[str] | None) -> Assessment:
+def assess(base: Base, task: str, approach: str, history: Sequence[str] | None = None) -> Assessment:
     """Judge an approach by earlier tries; each call counts as one more attempt at the task.
 
     ``history`` is what was tried, oldest first; None uses what earlier calls recorded.

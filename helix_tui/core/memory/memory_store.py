@@ -1,7 +1,7 @@
 """The memory of a project as one object: every operation of helix v1 and v2, under both of their names.
 
-Each method delegates to a module; they share the lock, the database and the encoder. Results of methods marked
-``outward`` have passed the guard: nothing of a memory leaves unscreened.
+An operation is a function of its module on the open database; as a method it has the lock, and what it returns has
+passed the guard: nothing of a memory leaves unscreened.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import wraps
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from msgspec.structs import replace
 from sqlite_utils import Database
@@ -24,7 +25,7 @@ from helix_tui.core.memory import graph, records, reports
 from helix_tui.core.memory import injection as approach
 from helix_tui.core.memory import injection as injecting
 from helix_tui.core.memory import recall as recalling
-from helix_tui.core.memory.guard.scan import outward
+from helix_tui.core.memory.guard.scan import outward, shown
 from helix_tui.core.memory.injection import Screen
 from helix_tui.core.memory.provenance import ACCEPTED_AT_ONCE, Teacher
 from helix_tui.core.memory.records import Correction, DatabaseReadOnly, MemoryEdit, MemoryFault
@@ -36,6 +37,31 @@ from helix_tui.core.memory.write import alike, storing, upkeep
 
 CATCH_UP = 16
 """Maximum memories without a vector that an ordinary call encodes; `embed` encodes all."""
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _operation(
+    function: Callable[Concatenate[Base, P], R], *, writes: bool = False, catches_up: bool = False
+) -> Callable[Concatenate[MemoryStore, P], R]:
+    """A function on the open database as a method: under the lock, and screened by the guard.
+
+    Args:
+        writes: refused where the memory is open read-only.
+        catches_up: index first what another program has stored.
+    """
+
+    @wraps(function)
+    def method(self: MemoryStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._changing() if writes else self._using():
+            if catches_up:
+                self._catch_up()
+            result: R = shown(function(self._base, *args, **kwargs))
+        return result
+
+    return method
 
 
 class MemoryStore:
@@ -274,22 +300,9 @@ class MemoryStore:
             self._catch_up()
             return recalling.recall(self._base, asked)
 
-    @outward
-    def similar_recent(
-        self, trigger: str, threshold: float | None = None, days: float = 7, type: str | None = None
-    ) -> Sequence[reports.Similar]:
-        """Memories of the last days with similar triggers, most similar first."""
-        with self._using():
-            self._catch_up()
-            return alike.similar_recent(self._base, trigger, threshold, days, type)
+    similar_recent = _operation(alike.similar_recent, catches_up=True)
 
-    @outward
-    def assess(self, task: str, approach_: str, history: Sequence[str] | None = None) -> reports.Assessment:
-        """Whether to continue an approach; without ``history``, earlier calls count as tried."""
-        with self._using():
-            return approach.assess(self._base, task, approach_, history)
-
-    assess_approach = assess
+    assess = assess_approach = _operation(approach.assess)
 
     # Injection and outcomes
 
@@ -318,31 +331,15 @@ class MemoryStore:
             self._catch_up()
             return injecting.inject(self._base, task, screen=screen, record=record)
 
-    @outward
-    def enter(self, injection: records.Injection) -> records.Injection:
-        """Record in the ledger what `inject` selected with ``record=False``, once it was really shown."""
-        with self._changing():
-            return injecting.enter(self._base, injection)
+    enter = _operation(injecting.enter, writes=True)
 
-    def enter_attempt(self, line: int, attempt: str) -> None:
-        """Record in the ledger that an attempt saw the block in its bead."""
-        with self._changing():
-            injecting.enter_attempt(self._base, line, attempt)
+    enter_attempt = _operation(injecting.enter_attempt, writes=True)
 
-    def take_task(self, session: str, calls: Sequence[str], agent: str) -> str:
-        """The task of an agent among a session's open ones: the first not taken by another agent."""
-        with self._changing():
-            return injecting.take_task(self._base, session, calls, agent)
+    take_task = _operation(injecting.take_task, writes=True)
 
-    def rebook(self, attempt: str, objective: str) -> None:
-        """Record the actual task of an agent if the ledger has another."""
-        with self._changing():
-            injecting.rebook(self._base, attempt, objective)
+    rebook = _operation(injecting.rebook, writes=True)
 
-    def claim(self, attempt: str, names: Iterable[str]) -> None:
-        """Keep what an agent reports as used, until the outcome of its attempt is known."""
-        with self._changing():
-            crediting.claim(self._base, attempt, names)
+    claim = _operation(crediting.claim, writes=True)
 
     @outward
     def feedback(
@@ -367,17 +364,9 @@ class MemoryStore:
         with self._changing():
             return crediting.feedback(self._base, said)
 
-    @outward
-    def injections(self, name: str = "", attempt: str = "", bead: str = "") -> Sequence[records.Injection]:
-        """The ledger, newest first: of a memory, an attempt or a bead, or all of it."""
-        with self._using():
-            return injecting.injections(self._base, name=name, attempt=attempt, bead=bead)
+    injections = _operation(injecting.injections)
 
-    @outward
-    def outcomes(self, name: str = "", attempt: str = "") -> Sequence[records.MemoryOutcome]:
-        """The effects of attempts on a memory's counts, newest first."""
-        with self._using():
-            return crediting.outcomes(self._base, name=name, attempt=attempt)
+    outcomes = _operation(crediting.outcomes)
 
     def settled(self) -> dict[str, records.Verdict | None]:
         """Attempts whose outcome was counted, with the verdict; None if unverified."""
@@ -385,32 +374,13 @@ class MemoryStore:
 
     # Edges
 
-    @outward
-    def relate(self, from_name: str, to_name: str, rel_type: str, weight: float = 1.0) -> records.Related:
-        """Add an edge, or strengthen the existing one."""
-        with self._changing():
-            return graph.relate(self._base, from_name, to_name, rel_type, weight)
+    relate = edge = _operation(graph.relate, writes=True)
 
-    edge = relate
+    edges = _operation(graph.edges)
 
-    @outward
-    def edges(self, name: str = "", rel_type: str = "") -> Sequence[records.Edge]:
-        """Edges of a memory, of a kind, or all."""
-        with self._using():
-            return graph.edges(self._base, name, rel_type)
+    connected = _operation(graph.connected)
 
-    @outward
-    def connected(self, name: str, max_hops: int = 2) -> Sequence[records.Connected]:
-        """Memories reachable along edges, nearest first."""
-        with self._using():
-            return graph.connected(self._base, name, max_hops)
-
-    @outward
-    def suggest_edges(self, name: str, limit: int = 5) -> Sequence[reports.Suggestion]:
-        """Edges that may be worth adding."""
-        with self._using():
-            self._catch_up()
-            return graph.suggest(self._base, name, limit)
+    suggest_edges = _operation(graph.suggest, catches_up=True)
 
     # Upkeep
 
@@ -434,26 +404,13 @@ class MemoryStore:
             indexing.embed_missing(self._base, None)
             return upkeep.consolidate(self._base, threshold)
 
-    @outward
-    def health(self) -> reports.Health:
-        """The health of the store, with its issues."""
-        with self._using():
-            return upkeep.health(self._base)
+    health = _operation(upkeep.health)
 
-    def embed(self, limit: int | None = None) -> int:
-        """Index texts and, with an encoder, compute vectors of memories that lack them; return how many."""
-        with self._changing():
-            return indexing.embed_missing(self._base, limit)
+    embed = _operation(indexing.embed_missing, writes=True)
 
-    def remove(self, names: Iterable[str]) -> dict[str, Any]:
-        """Remove memories with their edges; returns what `put_back` needs, as plain JSON."""
-        with self._changing():
-            return upkeep.take_out(self._base, names)
+    remove = _operation(upkeep.take_out, writes=True)
 
-    def put_back(self, gone: dict[str, Any]) -> int:
-        """Restore what `remove` returned; return how many memories were restored."""
-        with self._changing():
-            return upkeep.put_back(self._base, gone)
+    put_back = _operation(upkeep.put_back, writes=True)
 
     # Internals
 

@@ -241,7 +241,7 @@ def put_words(base: Base, memory_id: int, whole: str) -> None:
     )
 
 
-def embed_missing(base: Base, limit: int | None) -> int:
+def embed_missing(base: Base, limit: int | None = None) -> int:
     """Index the words and paths, and encode the texts, of memories that lack them; return how many.
 
     These were stored by the plugin, or while there was no encoder or another one.

@@ -104,10 +104,12 @@ def worded_alike(one: str, other: str) -> bool:
     return one == other or (key(one) == key(other) != "") or likeness(one, other) >= ALIKE
 
 
-def similar_recent(base: Base, trigger: str, threshold: float | None, days: float, type_: str | None) -> list[Similar]:
+def similar_recent(
+    base: Base, trigger: str, threshold: float | None = None, days: float = 7, type: str | None = None
+) -> list[Similar]:
     """Memories of the last days whose triggers resemble a text, most similar first (helix v2's code)."""
     vectors = base.encode([trigger])
-    family = (type_,) if type_ else ()
+    family = (type,) if type else ()
     with base.reading() as index:
         alike = _similarities(base, index, vectors[0] if vectors else None, family)
         near = _near(base, index, trigger, alike, threshold, family)
