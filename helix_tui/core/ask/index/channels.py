@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from helix_tui.core.ask.index.database import MOST_CHUNKS, Database, Field
+from helix_tui.core.ask.index.database import Database, Field, Hit
 from helix_tui.core.ask.question import Question
 from helix_tui.core.ask.records import RankedFile, Role
 from helix_tui.core.ask.tokens import STOP_WORDS, count_terms, stem, words
@@ -42,14 +42,6 @@ _CAPITAL = re.compile(r"\b[A-Z][a-zA-Z0-9]{2,}\b")
 _FRAME = re.compile(
     r'File "([^"\n]+)", line \d+|\bat (?:async )?[\w.$<>]+ \(([^():\n]+):\d+:\d+\)|\b([\w./-]+\.\w{1,4}):\d+'
 )
-
-
-class Hit(Struct, frozen=True):
-    """A passage that matches by its words."""
-
-    file: int
-    chunk: int
-    score: float
 
 
 class Found(Struct, frozen=True):
@@ -82,7 +74,7 @@ def rarity(having: int, among: int) -> float:
 def search(question: Question, database: Database) -> Found:
     """Every file with a place in any channel, best first."""
     terms = terms_for(question.text, database)
-    whole = _hits(terms, database)
+    whole = database.hits("passage", terms, MOST_PASSAGES)
     orders = orders_of(question, terms, whole, database)
     ids = {number for order in orders.values() for number, _ in order[1]}
     rows = database.by_id(ids)
@@ -116,7 +108,7 @@ def orders_of(
     texts = [("", 1.0, terms, hits)]
     if question.title != question.text:
         of_title = terms_for(question.title, database)
-        texts.append(("title ", TITLE, of_title, _hits(of_title, database)))
+        texts.append(("title ", TITLE, of_title, database.hits("passage", of_title, MOST_PASSAGES)))
     for prefix, share, said, having in texts:
         found[f"{prefix}passage"] = share * BEST, _best(having)
         found[f"{prefix}whole"] = share * OTHER, _whole(having)
@@ -131,11 +123,6 @@ def orders_of(
     ):
         found[name] = OTHER, order
     return {name: one for name, one in found.items() if one[1]}
-
-
-def _hits(terms: Sequence[str], database: Database) -> list[Hit]:
-    rows = database.matching("passage", terms, MOST_PASSAGES)
-    return [Hit(number // MOST_CHUNKS, number % MOST_CHUNKS, score) for number, score in rows]
 
 
 def _best(hits: Iterable[Hit]) -> Order:

@@ -92,6 +92,14 @@ def named(path: str) -> str:
     return path if path.isascii() else path.translate(_ODD_BACK)
 
 
+class Hit(Struct, frozen=True):
+    """A passage that matches by its words."""
+
+    file: int
+    chunk: int
+    score: float
+
+
 class FileRow(Struct, frozen=True):
     """A searchable file of the index."""
 
@@ -294,6 +302,11 @@ class Database:
         query = f"SELECT rowid, -rank FROM {field} WHERE {field} MATCH ? ORDER BY rank LIMIT ?"
         return self._connection.execute(query, (asked, most)).fetchall()
 
+    def hits(self, field: Field, terms: Iterable[str], most: int, *, every: bool = False) -> list[Hit]:
+        """The same, of a table of passages."""
+        rows = self.matching(field, terms, most, every=every)
+        return [Hit(*divmod(number, MOST_CHUNKS), score) for number, score in rows]
+
     def defining(self, names: Collection[str]) -> list[tuple[str, str, int]]:
         """(folded, name, file) of the definitions whose names are some in any case."""
         query = "SELECT folded, name, file FROM symbol WHERE folded IN (SELECT value FROM json_each(?))"
@@ -324,8 +337,8 @@ class Database:
 
     def vectors(self, keys: Sequence[str]) -> dict[str, bytes]:
         """key -> vector of the texts that are already embedded."""
-        marks = ",".join("?" * len(keys))
-        return dict(self._connection.execute(f"SELECT key, vector FROM vector WHERE key IN ({marks})", keys))
+        query = "SELECT key, vector FROM vector WHERE key IN (SELECT value FROM json_each(?))"
+        return dict(self._connection.execute(query, (json.dumps(list(keys)),)))
 
     # -- writing -----------------------------------------------------------------------------------
 

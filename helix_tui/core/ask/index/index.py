@@ -16,7 +16,7 @@ from msgspec import Struct
 from helix_tui.core.ask.corpus.reader import enclosing, trails
 from helix_tui.core.ask.index import channels
 from helix_tui.core.ask.index.contents import Contents, may_hold_tree
-from helix_tui.core.ask.index.database import FILE, MOST_CHUNKS, VERSION, FileRow
+from helix_tui.core.ask.index.database import FILE, VERSION, FileRow
 from helix_tui.core.ask.index.trees import read_tree
 from helix_tui.core.ask.question import Question, read_question, terms_in
 from helix_tui.core.ask.records import (
@@ -166,14 +166,14 @@ class RepositoryIndex(Contents):
             for row in self._database.records(word)
             for span in self._sections(row.path, 1.0)
         ]
-        hits = self._database.matching("work", channels.terms_for(question.text, self._database, "work"), most)
-        rows = self._database.by_id({number // MOST_CHUNKS for number, _ in hits})
-        best = max((score for _, score in hits), default=1.0)
+        hits = self._database.hits("work", channels.terms_for(question.text, self._database, "work"), most)
+        rows = self._database.by_id({hit.file for hit in hits})
+        best = max((hit.score for hit in hits), default=1.0)
         found = [
             span
-            for number, score in hits
-            if number // MOST_CHUNKS in rows
-            for span in self._sections(rows[number // MOST_CHUNKS].path, score / best, number % MOST_CHUNKS)
+            for hit in hits
+            if hit.file in rows
+            for span in self._sections(rows[hit.file].path, hit.score / best, hit.chunk)
         ]
         return list({span.key: span for span in (*found, *named)}.values())
 
@@ -289,8 +289,8 @@ class RepositoryIndex(Contents):
 
     def _files_mentioning(self, name: str) -> list[FileRow]:
         """The files with all terms of a name in one passage, sources first, in order of path."""
-        rows = self._database.matching("passage", terms_of(name), _USE_FILES * 4, every=True)
-        files = self._database.by_id({number // MOST_CHUNKS for number, _ in rows})
+        hits = self._database.hits("passage", terms_of(name), _USE_FILES * 4, every=True)
+        files = self._database.by_id({hit.file for hit in hits})
         return sorted(files.values(), key=lambda row: (row.role != "source", row.path))
 
     @_asking
