@@ -88,7 +88,8 @@ def give(project: Project, tracker: Tracker, env: dict[str, str]) -> DemoMemorie
     with open_memory(database_path(project, {}), load_encoder(), clock=lambda: at[0], teacher="person") as memory:
         for days, trigger, resolution, kind in LESSONS:
             at[0] = now_ns() - days * _DAY
-            memory.store(trigger, resolution, type=kind, source="the demo", attempt=f"demo-{days}")
+            past = f"demo-{days}"
+            memory.store(trigger, resolution, type=kind, source="the demo", attempt=past, taught_by="attempt")
         at[0] = now_ns()
         wanted = []
         injections = []
