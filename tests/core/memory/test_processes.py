@@ -42,13 +42,13 @@ with open_memory(Path(sys.argv[1]), Plane(), teacher="person") as memory:
 """
 
 
-@pytest.mark.long
 def _start(script: str, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-c", script, *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
 
 
+@pytest.mark.long
 def test_processes_that_store_the_same_leave_each_once(tmp_path: Path) -> None:
     path = tmp_path / ".helix" / "helix.db"
     running = [_start(STORE, str(path), str(number), "10") for number in range(4)]

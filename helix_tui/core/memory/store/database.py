@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import count
@@ -58,6 +59,7 @@ _NEEDS = {
 }
 """Columns required in a table of the plugin; others are added."""
 _CACHE_KIB = 4_096
+_BETWEEN_TRIES_S = 0.02
 _COPY_SECONDS = 60.0
 _NO_ROOM = ("full", "disk I/O")
 """SQLite's messages for a full disk."""
@@ -85,7 +87,7 @@ def open_database(path: Path, *, read_only: bool = False, busy_seconds: float = 
         _refuse_read_only(path)
         connection = _connect(path, busy_seconds)
         try:
-            _prepare(connection, path)
+            _prepare(connection, path, busy_seconds)
         except BaseException:  # ctrl+c too must not leave the file open; it is raised again
             connection.close()
             raise
@@ -268,10 +270,9 @@ def _copy_from_outside(files: Iterable[Path], folder: Path) -> None:
         raise OSError(done.err.strip()[:300] or "cp failed")
 
 
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+def _prepare(connection: sqlite3.Connection, path: Path, busy_seconds: float) -> None:
     _refuse_strangers(connection, path)
-    if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        connection.execute("PRAGMA journal_mode = WAL")
+    _use_wal(connection, busy_seconds)
     # with WAL a power cut may lose the last transactions, but damages nothing
     connection.execute("PRAGMA synchronous = NORMAL")
     if not migration.needed(connection):
@@ -283,6 +284,18 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             if migration.tables(connection) and migration.reshaping(connection):
                 _back_up(path)
             migration.bring_up_to_date(connection, now_ns())
+
+
+def _use_wal(connection: sqlite3.Connection, busy_seconds: float) -> None:
+    """Switch to WAL; SQLite does not wait by itself while another process does the same to a new file."""
+    until = time.monotonic() + busy_seconds
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(_BETWEEN_TRIES_S)
 
 
 def _refuse_strangers(connection: sqlite3.Connection, path: Path) -> None:
