@@ -237,13 +237,13 @@ def _once(decide: Any) -> Any:
     return decided
 
 
-@pytest.mark.long
 def tear(scene: Scene) -> None:
     """Leave a line at the end of the tracker that a crash cut off."""
     with (scene.root / ".ddx" / "beads.jsonl").open("a") as file:
         file.write('{"id": "d-16", "title": "cut o')
 
 
+@pytest.mark.long
 def test_the_scene_agrees_before_anything_is_mutated(everything: Scene) -> None:
     assert contradictions(everything) == []
     tear(everything)

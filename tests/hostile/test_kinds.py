@@ -178,6 +178,7 @@ def test_nothing_outside_is_shown_or_changed(name: str, stranger: Stranger, secr
     assert SECRET not in shown
 
 
+@pytest.mark.long
 def test_many_kinds_in_one_repository(stranger: Stranger, secret: Path) -> None:
     """All that leave room for each other; the last to write a file has it."""
     for name in COMBINED:

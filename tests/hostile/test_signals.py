@@ -134,7 +134,6 @@ def test_a_worker_is_interrupted_only_where_its_record_agrees(
     assert stranger.poll() is None
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("pid", [0, -1, 1 << 40])
 def test_a_number_that_means_more_than_one_process_is_refused(project: ProjectFactory, pid: int) -> None:
     means = StopMeans("signal", "", "", pid=pid, since=now_ns())
@@ -142,6 +141,7 @@ def test_a_number_that_means_more_than_one_process_is_refused(project: ProjectFa
         interrupt_worker(find_project(project()), means, "ddx")
 
 
+@pytest.mark.long
 def test_a_worker_of_this_project_is_interrupted(project: ProjectFactory, begin: Begin) -> None:
     root = project()
     (root / "src").mkdir()

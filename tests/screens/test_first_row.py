@@ -21,7 +21,6 @@ async def type_text(pilot: Pilot[int], text: str) -> None:
     await pilot.press(*("space" if char == " " else char for char in text))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "keys", [("o", "4"), ("V", "1"), ("V", "3"), ("right_square_bracket",), ("slash", "d", "enter")]
 )
@@ -41,6 +40,7 @@ async def test_another_order_view_or_filter_starts_at_its_first_row(
         assert queue(app).list.selected_key == second
 
 
+@pytest.mark.long
 async def test_a_filter_that_is_left_gives_the_row_back(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:

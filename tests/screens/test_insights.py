@@ -56,7 +56,6 @@ def history(console: MakeConsole) -> Console:
     return app
 
 
-@pytest.mark.long
 async def settled(pilot: Pilot[int]) -> None:
     """Let the tables be worked out and shown, and the rows behind them."""
     await pilot.app.workers.wait_for_complete()
@@ -67,6 +66,7 @@ async def settled(pilot: Pilot[int]) -> None:
     await pilot.pause()
 
 
+@pytest.mark.long
 async def test_the_tables_follow_the_keys(history: Console) -> None:
     async with history.run_test(size=(160, 40)) as pilot:
         await settled(pilot)

@@ -109,7 +109,6 @@ async def test_folds_open_with_enter_and_with_l_and_close_with_h(console: MakeCo
         assert queue(app).list.selected_key == key
 
 
-@pytest.mark.long
 async def test_the_tree_folds_a_parent_and_h_goes_up(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -124,6 +123,7 @@ async def test_the_tree_folds_a_parent_and_h_goes_up(console: MakeConsole) -> No
         assert len(queue(app).list.source) == before
 
 
+@pytest.mark.long
 async def test_a_filter_is_live_completed_kept_and_cleared(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:

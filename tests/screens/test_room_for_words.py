@@ -24,7 +24,6 @@ def overlapping(app: Console) -> list[tuple[Widget, Widget]]:
     ]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("size", [(48, 40), (80, 24), (120, 40), (160, 48)])
 @pytest.mark.parametrize("keys", [(), ("slash",), ("N",), ("w",), ("o",), ("J",), ("colon",), ("exclamation_mark",)])
 async def test_a_notice_lies_over_nothing(console: MakeConsole, size: tuple[int, int], keys: tuple[str, ...]) -> None:
@@ -39,6 +38,7 @@ async def test_a_notice_lies_over_nothing(console: MakeConsole, size: tuple[int,
         assert not [pair for pair in overlapping(app) if toast in pair]
 
 
+@pytest.mark.long
 async def test_the_tour_stays_readable_while_one_types_what_it_says(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40), notifications=True) as pilot:

@@ -27,7 +27,6 @@ async def typed(pilot: Pilot[int], text: str) -> None:
     await pilot.press(*("space" if char == " " else char for char in text))
 
 
-@pytest.mark.long
 async def test_a_digit_shows_a_view_with_its_filter_order_and_columns(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -41,6 +40,7 @@ async def test_a_digit_shows_a_view_with_its_filter_order_and_columns(console: M
         assert not app.sees("▾unbl")
 
 
+@pytest.mark.long
 async def test_the_present_view_is_saved_under_a_name_and_is_there_at_the_next_start(
     console: MakeConsole, tmp_path: Path
 ) -> None:

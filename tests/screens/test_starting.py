@@ -77,7 +77,6 @@ async def test_before_a_start_stands_where_the_budget_stops_it(
         await waited(pilot, lambda: app.sees(f"stops    {words}"))
 
 
-@pytest.mark.long
 async def test_what_waits_for_an_answer_is_not_among_what_a_start_takes(console: MakeConsole, a_ddx: None) -> None:
     app = console(BEADS, look_out="once", own=(sys.executable, "-c", REPORTS))
     past(app.root, 12, 0.5)
@@ -94,6 +93,7 @@ async def test_what_waits_for_an_answer_is_not_among_what_a_start_takes(console:
         assert not app.sees("all 2")
 
 
+@pytest.mark.long
 async def test_a_budget_is_set_where_the_loop_is_started(console: MakeConsole) -> None:
     app = console(BEADS, look_out="once")
     project = find_project(app.root)

@@ -295,7 +295,6 @@ def test_commit_pushes_though_other_files_are_changed_too(helix: Any, changed: S
     assert git(changed.root, "show", "origin/main:.ddx/beads.jsonl").count('"closed"') == 1
 
 
-@pytest.mark.long
 def test_commit_says_which_file_a_pull_conflicts_in(helix: Any, changed: Stage, tmp_path: Path) -> None:
     other = tmp_path / "other"
     git(tmp_path, "clone", "-q", str(tmp_path / "remote.git"), str(other))
@@ -308,6 +307,7 @@ def test_commit_says_which_file_a_pull_conflicts_in(helix: Any, changed: Stage, 
     assert git(changed.root, "log", "-1", "--format=%s").strip() == "a-1 Do it"
 
 
+@pytest.mark.long
 def test_commit_says_why_a_remote_refuses_a_push(helix: Any, changed: Stage, tmp_path: Path) -> None:
     hook = tmp_path / "remote.git" / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\necho 'GH006: main is protected' >&2\nexit 1\n")

@@ -148,7 +148,6 @@ def test_what_makes_a_node_reproducible_is_kept_and_shown(tmp_path: Path) -> Non
     assert "environment: runtime python, runtime_version 3.11, lockfile uv.lock" in lines
 
 
-@pytest.mark.long
 def test_a_full_path_shows_what_is_around_without_a_tree_too(tmp_path: Path) -> None:
     root = write(tmp_path, FILES)
     question = "When is the expiry of a lease?"
@@ -162,6 +161,7 @@ def test_a_full_path_shows_what_is_around_without_a_tree_too(tmp_path: Path) -> 
         assert len(told) == len(set(told)), "a section that bears evidence is not also told as one around another"
 
 
+@pytest.mark.long
 def test_spans_files_and_spans_of_a_file_have_a_budget_each(tmp_path: Path) -> None:
     files = {
         f"docs/lock{file}.md": "\n".join(f"## Lock {n}\n\nLock {n} of {file} is taken by a writer.\n" for n in range(6))

@@ -497,10 +497,10 @@ def test_somebody_who_changes_the_bead_meanwhile_is_not_overwritten(world: World
     assert (entry.result, list(entry.after)) == ("partial", ["a"])
 
 
-@pytest.mark.long
 # --- a process that dies -------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_killed_process_leaves_what_the_next_one_settles(world: WorldFactory, scripted: Scripted) -> None:
     """kill -9 between the second and the third of five commands; the third still runs to its end."""
     here = world(rows())
@@ -547,7 +547,6 @@ def test_an_intent_that_came_to_nothing_is_settled_as_such(world: WorldFactory) 
     assert (entry.result, entry.after, entry.undoable) == ("not_done", {}, False)
 
 
-@pytest.mark.long
 def test_one_writer_at_a_time(world: WorldFactory) -> None:
     here = world(rows())
     with here.curator.gate.open():
@@ -556,6 +555,7 @@ def test_one_writer_at_a_time(world: WorldFactory) -> None:
             pass
 
 
+@pytest.mark.long
 def test_several_processes_lose_nothing(world: WorldFactory) -> None:
     """Four processes add labels to the same bead: read, change, write is one step for all of ours."""
     here = world(rows())

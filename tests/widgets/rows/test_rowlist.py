@@ -34,11 +34,11 @@ class Counting(Rows):
         return super().paint(index, width)
 
 
-@pytest.mark.long
 def y_of(rows: RowList) -> int:
     return rows._view.line_of(rows.selected_index) - rows._view.top
 
 
+@pytest.mark.long
 async def test_a_key_costs_what_the_view_costs_whatever_the_length() -> None:
     costs = []
     for length in (100, 10_000):

@@ -53,7 +53,6 @@ def test_a_bead_whose_replacement_is_closed_is_closed_too(stage: StageFactory) -
     assert world.rows()["a-1"]["status"] == "closed"
 
 
-@pytest.mark.long
 def test_the_agent_is_told_of_ready_beads_of_the_same_area(stage: StageFactory) -> None:
     from helix_tui.core.supervision.stages.stage_run import agent_context
 
@@ -70,6 +69,7 @@ def test_the_agent_is_told_of_ready_beads_of_the_same_area(stage: StageFactory) 
     assert "a-2" not in context
 
 
+@pytest.mark.long
 def test_the_alternate_agent_builds(stage: StageFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     world = stage([row("a-1")])
     for name, value in (("AGENT", "codex"), ("ALT_AGENT", "claude"), ("MODEL", "gpt-5.4")):
