@@ -289,7 +289,9 @@ def test_the_model_of_sentence_transformers_is_let_go_too(tmp_path: Path, monkey
         "    def encode(self, texts, **options):\n        return numpy.ones((len(texts), 384))\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "sentence_transformers", raising=False)
+    # set first: what is deleted and was not there is left behind for the next test
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    del sys.modules["sentence_transformers"]
     encoder = SentenceTransformers(tmp_path, idle_s=3_600)
     encoder.encode(["a lease"])
     made = sys.modules["sentence_transformers"].made
@@ -307,7 +309,9 @@ def test_the_library_is_quiet_and_agents_inherit_nothing(tmp_path: Path, monkeyp
         "import os\nseen = dict(os.environ)\nclass SentenceTransformer:\n    def __init__(self, *words, **more): ...\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "sentence_transformers", raising=False)
+    # set first: what is deleted and was not there is left behind for the next test
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    del sys.modules["sentence_transformers"]
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     monkeypatch.delenv("HF_HUB_DISABLE_PROGRESS_BARS", raising=False)
     before = dict(os.environ)
