@@ -30,6 +30,13 @@ def call(root: Path, capsys: pytest.CaptureFixture[str], *words: str, code: int 
     return document
 
 
+def needs(root: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    assert main(["needs", "-C", str(root), "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["needs"]
+    assert isinstance(listed, list)
+    return listed
+
+
 STORE = ("store", "--trigger", "Import of the models fails", "--resolution", "Move the shared types")
 
 
@@ -90,6 +97,8 @@ def test_needs_me_has_what_an_agent_stored_and_settles_it(
     monkeypatch.delenv("CLAUDECODE")
     assert [each["memory"] for each in call(root, capsys, "proposals")["proposals"]] == [name]
     project = find_project(root)
+    (listed,) = [each for each in needs(root, capsys) if each["kind"] == "lesson"]
+    assert listed["reason"].startswith("failure, taught by an agent: Import of the models fails → ")
     (lesson,) = waiting_lessons(project)
     need = Need("lesson", "", lesson.trigger, 0, ref=lesson.memory)
     assert need.key == f"lesson:{name}"

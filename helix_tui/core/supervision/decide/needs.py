@@ -35,6 +35,7 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, parse_instant
+from helix_tui.core.memory.provenance import TAUGHT_BY
 from helix_tui.core.supervision.decide.need_kinds import KINDS, RANK, STALE_CLAIMS, KindName, kind_named
 from helix_tui.core.supervision.signals.kept_changes import decided_by_a_person
 from helix_tui.core.supervision.signals.orphans import governs_alignment, stalled
@@ -238,7 +239,8 @@ def conflict_ref(conflict: DocumentFinding | OpenQuestion) -> str:
 def _of_lesson(queue: Queue, lesson: Proposal) -> Need:
     """The need for a lesson to review; it concerns an attempt and holds nothing back."""
     bead_id = lesson.bead if lesson.bead in queue.beads else ""
-    reason = f"{lesson.type}: {lesson.trigger} → {lesson.resolution}"
+    who = f", {TAUGHT_BY[lesson.taught_by]}" if lesson.taught_by == "agent" else ""
+    reason = f"{lesson.type}{who}: {lesson.trigger} → {lesson.resolution}"
     since, about = parse_instant(lesson.at), lesson.attempt
     ref = lesson.memory or str(lesson.id)
     return Need("lesson", bead_id, clean_line(reason, 600), 0, since=since, attempt_id=about, ref=ref)
