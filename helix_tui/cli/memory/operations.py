@@ -35,7 +35,7 @@ from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.memory.store.database import BUSY_SECONDS, database_path
 from helix_tui.core.memory.store.indexing import mentioned
 from helix_tui.core.memory.store.schema import TRIGGERS
-from helix_tui.core.supervision.agents.learning import Learner, accepted_by
+from helix_tui.core.supervision.agents.learning import Learner, accept_by_rule
 from helix_tui.settings import load_settings
 
 if TYPE_CHECKING:
@@ -359,12 +359,8 @@ def _learn(call: Call, memory: MemoryStore) -> dict[str, Any]:
             memory.require_person("accept")
         new = {each.proposal.id for each in learned if each.proposal is not None}
         rule = options.accept or load_settings().accept_lessons
-        chosen = [
-            each for each in accepted_by(rule, learner.proposals.all(), attempts) if not options.limit or each.id in new
-        ]
-        # an agent may have brought the settings: what a rule accepts waits for the console, or for a person's command
-        if chosen and memory.teacher == "person":
-            accepted, _ = MemoryChanges(memory).accept(chosen)
+        # by an agent nothing: what a rule accepts waits for the console, or for a person's command
+        accepted = accept_by_rule(memory, rule, attempts, among=new if options.limit else None)
     return {
         "applied": options.apply,
         "attempts": [each.document() for each in learned],

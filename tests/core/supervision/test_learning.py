@@ -381,6 +381,11 @@ def test_an_agent_applies_no_rule(world: World) -> None:
         Proposals(agent).add(Proposal(0, "a-9", "x-1", "failure", "The ferry is late at night", "Ask the pilot", "so"))
         assert accept_by_rule(agent, "all", attempts) is None
         assert accept_by_rule(world.memory, "landed-after-refusal", attempts) is not None
+    with open_memory(world.memory.path) as agent:
+        stored = agent.store("The pier is closed at night", "Ask the harbour").name
+    assert accept_by_rule(world.memory, "failures", attempts) is None
+    assert accept_by_rule(world.memory, "all", attempts) is not None
+    assert (world.memory.get(stored) or world.memory.list()[0]).accepted
     (memory,) = [each for each in world.memory.list() if each.trigger == "The ferry is late at night"]
     assert (memory.taught_by, memory.accepted) == ("attempt", True)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -25,7 +25,7 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS, format_instant
 from helix_tui.core.memory.changes import MemoryChange, MemoryChanges
-from helix_tui.core.memory.lessons import Proposals, matter
+from helix_tui.core.memory.lessons import Proposals, matter, waiting_lessons
 from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.provenance import AcceptRule
 from helix_tui.core.memory.records import Injection, Verdict
@@ -220,12 +220,20 @@ def accepted_by(rule: AcceptRule, lessons: Iterable[Proposal], attempts: Iterabl
     return [each for each in lessons if each.taught_by != "agent" and f"{each.type}s" == rule]
 
 
-def accept_by_rule(memory: MemoryStore, rule: AcceptRule, attempts: Iterable[Attempt]) -> MemoryChange | None:
-    """Accept the waiting lessons that a person's rule accepts; none for an agent, which may have brought the rule."""
+def accept_by_rule(
+    memory: MemoryStore, rule: AcceptRule, attempts: Iterable[Attempt], *, among: Collection[int] | None = None
+) -> MemoryChange | None:
+    """Accept what waits and a person's rule accepts; nothing for an agent, which may have brought the rule.
+
+    Args:
+        among: only lessons with these numbers; None: all, and the memories that agents stored.
+    """
     if memory.teacher == "agent":
         return None
-    lessons = accepted_by(rule, Proposals(memory).all(), attempts)
-    return MemoryChanges(memory).accept(lessons)[0] if lessons else None
+    accepted = accepted_by(rule, waiting_lessons(memory), attempts)
+    lessons = [each for each in accepted if not each.memory and (among is None or each.id in among)]
+    names = [each.memory for each in accepted if each.memory and among is None]
+    return MemoryChanges(memory).accept(lessons, names)[0] if lessons or names else None
 
 
 class Learner:
