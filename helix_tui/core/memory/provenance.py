@@ -64,7 +64,7 @@ def teacher_here(env: Mapping[str, str] | None = None) -> Teacher:
 
 
 def _below_a_client(pid: int) -> bool:
-    import psutil  # takes 15 ms, which only what writes pays
+    import psutil  # takes 15 ms, which the console need not pay
 
     with suppress(psutil.NoSuchProcess):  # it has ended, and this process belongs to the first one now
         process: psutil.Process | None = psutil.Process(pid)
