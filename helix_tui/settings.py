@@ -177,7 +177,7 @@ class Settings(Struct, frozen=True):
     autonomy: str = ""
     """low, medium or high; the command line and HELIX_AUTONOMY take precedence."""
     accept_lessons: AcceptRule = "landed-after-refusal"
-    """none, failures, patterns or all: which lessons are accepted without asking."""
+    """Which lessons are accepted without asking."""
     budget_texts: Mapping[str, str] = {}
     """What a ``run`` and a ``day`` may cost, as written."""
     views: tuple[SavedView, ...] = ()

@@ -88,7 +88,8 @@ _PERSONA = re.compile(
 )
 _UNSEEN = re.compile(
     "[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]+"  # marks of direction, and tags
-    r"|(?:\w[\u00ad\u200b\u2060-\u2064\ufeff]+){3,}|(?:\w[\u0300-\u036f\u0489\u20d0-\u20ff]+){8,}"
+    r"|(?:\w[\u00ad\u200b\u2060-\u2064\ufeff]+){3,}"
+    rf"|(?:\w{_STACKED.pattern}+){{8,}}"
 )
 """Letters that no screen shows, between letters; and marks over each letter of a word."""
 _FORMS = (
