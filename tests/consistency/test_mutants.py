@@ -130,7 +130,7 @@ MUTANTS: dict[str, tuple[str, *tuple[tuple[Any, str, Change], ...]]] = {
     "insights maps the status by itself": ("insights", (Cell, "counts", prop(_mapped))),
     "insights leaves an outcome out": (
         "insights", (Cell, "outcomes", prop(lambda cell: {} if cell.n == 1 else {"landed": cell.n}))),
-    "status counts beads that ddx would list": ("queue, status", (run, "count_queue", more_ready("d-5"))),
+    "status counts beads that ddx would list": ("queue, status", (run, "count_project", more_ready("d-5"))),
     "check forgets the questions": ("queue, check", (facts, "beads_in_question", always({}))),
     "line 1 counts what is worked on": ("queue, screen queue", (line_1, "count_queue", more_ready("d-7"))),
     "next begins at the other end": ("queue, next", (next_command, "load", _ready(lambda ids: ids[::-1]))),
@@ -185,7 +185,7 @@ MUTANTS: dict[str, tuple[str, *tuple[tuple[Any, str, Change], ...]]] = {
         "file, queue", (Queue, "state", result(lambda state: "ready" if state == "closed" else state))),
     "status leaves the waiting beads out": (
         "queue, status",
-        (run, "count_queue", result(lambda counted: replace(counted, total=counted.total - counted.waiting)))),
+        (run, "count_project", result(lambda counted: replace(counted, total=counted.total - counted.waiting)))),
     "line 1 counts every need as a stale claim": ("needs, screen queue", (line_1, "STALE_CLAIMS", lambda _: KINDS)),
     "line 1 counts what was spent on other days": ("insights, screen queue", (check, "midnight", always(0))),
     "a notification says how many are new": (

@@ -10,19 +10,18 @@ from typing import Any, assert_never
 
 from msgspec.structs import asdict
 
-from helix_tui.core.beads.counts import QueueCounts, count_queue
+from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.states import STATES
-from helix_tui.core.beads.tracker import only_archived, read_archive
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, clean_words
 from helix_tui.core.ground.time import NS, format_instant, parse_instant
+from helix_tui.core.statements.counts import count_project
 from helix_tui.core.supervision.run_state.run_status import RunStatus, last_stoppage, run_status
 from helix_tui.core.supervision.run_state.state import REASONS, Holder, RunState, ddx_lives, denied_runs
 from helix_tui.core.supervision.signals.orphans import governs_alignment, injected_record, injected_type
-from helix_tui.core.supervision.signals.questions import beads_in_question
 
 SHOWN_INJECTED = 20
 
@@ -112,7 +111,7 @@ def status_document(project: Project, queue: Queue, runs: Iterable[Run], dropped
         "last_stop_reason": _stop_reason(status),
         "stop_detail": state.stop_detail or None,
         "last_worker": stoppage.record() | {"words": stoppage.words} if stoppage is not None else None,
-        "tracker": _tracker(_counts(project, queue, status), dropped),
+        "tracker": _tracker(count_project(project, queue), dropped),
         "focus": _focus(queue),
         "run": _run(state) | {"parallel_run_denied_count": denied_runs(project)},
         "active_run": _holder(status.holder, state) if status.condition == "active" else None,
@@ -171,11 +170,6 @@ def _marked(bead: Bead) -> bool:
 def _injected(beads: Sequence[Bead]) -> list[dict[str, Any]]:
     found = [injected_record(bead) for bead in beads if injected_type(bead)]
     return sorted(found, key=lambda each: str(each["created_at"] or ""), reverse=True)[:SHOWN_INJECTED]
-
-
-def _counts(project: Project, queue: Queue, status: RunStatus) -> QueueCounts:
-    archive = only_archived(read_archive(project.archive_file), queue.beads)
-    return count_queue(queue, beads_in_question(status.questions), archive=archive)
 
 
 def _tracker(counts: QueueCounts, dropped: int) -> dict[str, Any]:
