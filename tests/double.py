@@ -41,8 +41,8 @@ def write_ddx(path: Path, hook: str = "", *, script: Path | None = None, era: st
     """Write a ddx.
 
     Args:
-        hook: code that runs before it answers, except for help. It has ``args``, ``passed()``, which answers and gives
-            the exit code, and ``number()``, how often ddx was called so far.
+        hook: code that runs before it answers, except for help and version. It has ``args``, ``passed()``, which
+            answers and gives the exit code, and ``number()``, how often ddx was called so far.
         script: the folder of the script.
         era: the vocabulary of the loop, ``april`` or ``head``.
     """
@@ -59,7 +59,7 @@ def number():
     n = int(open({count!r}).read()) + 1 if os.path.exists({count!r}) else 1
     open({count!r}, "w").write(str(n))
     return n
-if "--help" in args: sys.exit(passed())
+if "--help" in args or args == ["version"]: sys.exit(passed())
 {hook}
 sys.exit(passed())""",
     )

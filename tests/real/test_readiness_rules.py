@@ -54,7 +54,7 @@ def _rows(chance: random.Random, statuses: tuple[str, ...]) -> list[dict[str, An
 
 
 def test_generated_trackers_are_judged_as_this_release_judges_them(stranger: Stranger, release: Release) -> None:
-    dialect = examine(release.path, stranger.project, stranger.env, "head")
+    dialect = examine(release.path, stranger.project, stranger.env)
     statuses: tuple[str, ...] = ("open", "open", "open", "in_progress", "closed")
     statuses += ("blocked", "proposed", "cancelled") if dialect.lifecycle else ()
     path = stranger.project / ".ddx" / "beads.jsonl"

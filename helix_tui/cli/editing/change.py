@@ -128,7 +128,7 @@ def change(
             wanted = list(make(queue_state.queue))
         except UnknownBead as error:
             raise known_as(error, locate(call), queue_state.queue.beads) from None
-        dialect = curator.dialect(queue_state.queue)
+        dialect = curator.dialect()
         planned = plan(wanted, queue_state.queue, dialect, busy=queue_state.busy, title=title)
         landing = _landing(curator, queue_state.queue, dialect, wanted)
         planned = replace(planned, notes=(*planned.notes, *landing))

@@ -179,7 +179,7 @@ def _foretell(call: Call, curator: Curator, question_id: str, text: str) -> int:
             if asked is None:
                 raise _unknown(question_id) from None
             requested = []
-        commands = plan(requested, queue, curator.dialect(queue)).commands
+        commands = plan(requested, queue, curator.dialect()).commands
     if not commands:
         call.note("no ddx command would run; the answer would be kept in .helix/questions.json")
     return show_dry_run(call, commands, question=question_id, answer=text)

@@ -228,6 +228,6 @@ def _dry_run(
     if stage.governed:
         queue = curator.look().queue
         planned = plan_governing(curator, read_scope(values["scope"]), queue)
-        commands += plan(planned.operations, queue, curator.dialect(queue)).commands
+        commands += plan(planned.operations, queue, curator.dialect()).commands
     commands.append(command_of(curator.project, delegate, stage, agent_choice))
     return show_dry_run(call, commands, prompt=render(curator.project, stage, values).text)

@@ -63,12 +63,12 @@ def examine_ddx(call: Call, project: Project, present: Present | None) -> Iterat
     ddx = Ddx(path, project.root, ddx_environment(project, os.environ))
     try:
         dialect = dialect_of(path, project.root, env=ddx.env)
+        refused = ddx.settings_gate(verb_beside(dialect), changes=dialect.needs_settings)
     except DdxError as error:
         yield DoctorCheck("ddx", False, error.message, _advice(error))
         return
     yield DoctorCheck("ddx", True, str(path))
     yield _verbs(dialect)
-    refused = ddx.settings_gate(verb_beside(dialect), changes=dialect.needs_settings)
     if refused is not None:
         fix = f"{refused.fix[:1].upper()}{refused.fix[1:]}."
         yield DoctorCheck("configuration", False, f"ddx would start no work: {refused.reason}", fix)

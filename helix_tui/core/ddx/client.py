@@ -54,6 +54,10 @@ class DdxError(HelixError):
         self.output = output
 
 
+class NoAnswer(DdxError):
+    """A ddx command that was ended because it took too long: what it would have said is not known."""
+
+
 class Ddx(Struct, frozen=True):
     """One ddx executable, used on one project."""
 
@@ -70,7 +74,7 @@ class Ddx(Struct, frozen=True):
         finished = self.attempt(*args, timeout=timeout, cap=cap)
         if finished.timed_out:
             advice = "it timed out; check whether another ddx holds the tracker, then run it again"
-            raise DdxError(finished.argv, f"no answer after {timeout:g} s", advice)
+            raise NoAnswer(finished.argv, f"no answer after {timeout:g} s", advice)
         if finished.rc != 0:
             message = last_error(finished)
             raise DdxError(finished.argv, message, advice_for(message, finished.argv), _code(message))
@@ -137,9 +141,15 @@ class Ddx(Struct, frozen=True):
         raise DdxError(argv, "the answer is not a list of beads", _MALFORMED_ADVICE, MALFORMED)
 
     def refusal(self) -> DdxError | None:
-        """Why it would start no work on this project, by its check of the configuration; None if it would."""
+        """Why it would start no work on this project, by its check of the configuration; None if it would.
+
+        Raises:
+            NoAnswer: it took too long.
+        """
         try:
             self.run("config", "--validate", "--offline", timeout=20)
+        except NoAnswer:
+            raise
         except DdxError as error:
             # a ddx without this check refuses too, for another reason
             return error if starts_no_work(error.message) else None
@@ -151,15 +161,23 @@ class Ddx(Struct, frozen=True):
         Args:
             beside: a verb that only reads, which asks for a release where the verb that drains does.
             changes: whether it fails changes, too, where the configuration is not valid.
+
+        Raises:
+            NoAnswer: it took too long.
         """
         refused = self.refusal()
         if refused is None:
             return None
         if re.search(_OUTDATED, refused.message):
-            # some verbs ask for none: `agent execute-loop` of April
-            asked = self.attempt(*beside, timeout=20) if beside else None
-            if asked is None or not re.search(_OUTDATED, last_error(asked)):
-                return None
+            try:
+                if beside:
+                    self.run(*beside, timeout=20)
+                return None  # some verbs ask for none: `agent execute-loop` of April
+            except NoAnswer:
+                raise
+            except DdxError as error:
+                if not re.search(_OUTDATED, error.message):
+                    return None
             return FileGate("ddx_too_old", "ddx upgrade", refused.message, refused.advice, "all work")
         refuses: Refused = "every change and all work" if changes else "all work"
         command = "ddx config --validate"

@@ -1,6 +1,6 @@
-"""Find the dialect of the installed ddx, once per binary; cached by its content in the user's cache.
+"""Find the dialect of the installed ddx, once per executable, and what it refuses in a project because of its files.
 
-What it refuses in one project because of that project's files is found once per state of these files.
+Both are kept in one file per executable in the user's cache, with the stamps of what they were found from.
 """
 
 from __future__ import annotations
@@ -11,54 +11,81 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from helix_tui.core.ddx.dialect import AUGUST, NO_TRIAL, Dialect, FileGate
-from helix_tui.core.ddx.names import Era
-from helix_tui.core.ground.files import open_file, read_bytes, stamp_of
+from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.files import Stamp, read_bytes, stamp_of
 from helix_tui.core.ground.project import find_ddx, user_cache_dirs
 from helix_tui.core.ground.recent import Recent
-from helix_tui.core.ground.records import decode_json
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.writes import replace_file
 
-_VERSION = 11
+_VERSION = 12
 """Version of the cache file; another version is rewritten."""
-_MAX_SCRIPT = 1 << 20
+_MOST_PROJECTS = 64
 _EMBEDDED = b"helix_ddx"
-_SETTINGS = ("config.yaml", "versions.yaml")
-"""The files in ``.ddx`` that every ddx checks before it starts work."""
-_SCHEMA = "lifecycle-schema.json"
+_MARKER = "lifecycle-schema.json"
+_FILES = ("config.yaml", "versions.yaml", _MARKER)
+"""The files in ``.ddx`` that a ddx checks before it starts work."""
 _MIGRATE = "ddx bead migrate --lifecycle --apply"
 _LACKS = re.compile(r"unknown (command|flag|shorthand)")
-"""A trial that failed with this message always fails with this binary; other failures may be temporary."""
+"""A trial that failed with this message always fails with this executable; other failures may be temporary."""
 
 
-def dialect_of(path: Path, root: Path, *, env: Mapping[str, str] | None = None, fallback: Era = "head") -> Dialect:
-    """The dialect of a ddx; the same object as long as its file and the project's settings are unchanged.
+class _InProject(Struct):
+    """What an executable refuses in one project because of its files."""
+
+    stamps: tuple[Stamp | None, ...]
+    gate: FileGate | None
+
+
+class _Known(Struct):
+    """What was found out about one executable."""
+
+    version: int
+    stamp: Stamp | None
+    release: str
+    """What a script answers to ``version``, for the program that it starts has no stamp here; empty for a binary."""
+    dialect: Dialect
+    projects: dict[str, _InProject] = field(default_factory=dict)
+    """By the `_place` of the project."""
+
+
+def dialect_of(path: Path, root: Path, *, env: Mapping[str, str] | None = None) -> Dialect:
+    """The dialect of a ddx in a project; it is tried out if it is not known.
 
     Args:
         path: the executable.
         root: the project it is used on.
-        fallback: the family assumed if neither trial nor help shows it.
 
     Raises:
-        DdxError: it cannot be started, or does not print its help in time.
+        DdxError: it cannot be started, or does not answer in time.
     """
     env = os.environ if env is None else env
-    key = _key(path, env, fallback)
-    found = _known(key, path, env)
-    if found is None:
-        from helix_tui.core.ddx.trial import examine
+    if is_embedded(path):
+        return AUGUST
+    known = _known(path, root, env)
+    stamps = tuple(stamp_of(root / ".ddx" / name) for name in _FILES)
+    if env.get(NO_TRIAL) == "off" or not any(stamps):
+        return known.dialect
+    place = _place(root)
+    here = known.projects.get(place)
+    if here is None or here.stamps != stamps:
+        from helix_tui.core.ddx.client import Ddx, NoAnswer  # imports the code that starts programs
 
-        found = _seen[key] = examine(path, root, env, fallback)
-        book = _book(path, env)
-        if (found.proven or _LACKS.search(found.doubt)) and book is not None:
-            _write(book, found)
-    return _in_project(found, path, root, env)
+        ddx, beside = Ddx(path, root, env), verb_beside(known.dialect)
+        try:
+            gate = _marker_gate(known.dialect, root) or ddx.settings_gate(beside, changes=known.dialect.needs_settings)
+        except NoAnswer:
+            return known.dialect
+        here = _InProject(stamps, gate)
+        known.projects = dict([*known.projects.items()][1 - _MOST_PROJECTS :]) | {place: here}
+        _keep(known, path, env)
+    return known.dialect if here.gate is None else replace(known.dialect, here=here.gate)
 
 
 def at_hand(explicit: str | None, root: Path, *, env: Mapping[str, str] | None = None) -> Dialect | None:
@@ -66,48 +93,45 @@ def at_hand(explicit: str | None, root: Path, *, env: Mapping[str, str] | None =
 
     If no trial has ``proven`` its rule, rows are judged by the tracker's own era, as without a ddx (`rule_for`).
     """
-    env = os.environ if env is None else env
-    path = find_ddx(explicit, env)
+    path = find_ddx(explicit, os.environ if env is None else env)
     if path is None:
         return None
-    found = _known(_key(path, env, "head"), path, env)
-    if found is None:
-        from helix_tui.core.ddx.client import DdxError  # imports the code that starts programs
-
-        try:
-            return dialect_of(path, root, env=env)
-        except DdxError:  # a write reports the error
-            return None
-    return _in_project(found, path, root, env)
+    try:
+        return dialect_of(path, root, env=env)
+    except HelixError:  # a write reports the error
+        return None
 
 
-_seen: Recent[tuple[object, ...], Dialect] = Recent(16)
-"""By binary and its stamp: a console sees the one on its PATH, and its replacement."""
-
-
-def _key(path: Path, env: Mapping[str, str], fallback: Era) -> tuple[object, ...]:
-    return os.fspath(path), stamp_of(path), env.get(NO_TRIAL, ""), fallback
-
-
-def _known(key: tuple[object, ...], path: Path, env: Mapping[str, str]) -> Dialect | None:
-    """The dialect as it was found before, by this process or another one; None if it must be examined."""
-    if key not in _seen and (kept := _kept(path, env)) is not None:
-        _seen[key] = kept
-    return _seen.get(key)
-
-
-def _kept(path: Path, env: Mapping[str, str]) -> Dialect | None:
-    """The cached dialect, without starting anything."""
-    own = embedded(path)
-    if own is not None or env.get(NO_TRIAL) == "off":
-        return own
-    return _read(_book(path, env))
-
-
-def embedded(path: Path) -> Dialect | None:
-    """The dialect of our own embedded tracker; None for any other executable."""
+def is_embedded(path: Path) -> bool:
+    """Whether an executable is our own embedded tracker, which needs no trial."""
     head = read_bytes(path, 4096) or b""
-    return AUGUST if path.name == "helix-ddx" and head.startswith(b"#!") and _EMBEDDED in head else None
+    return path.name == "helix-ddx" and head.startswith(b"#!") and _EMBEDDED in head
+
+
+_seen: Recent[tuple[str, str], _Known] = Recent(16)
+"""What this process has read or found, by executable and whether it is tried."""
+
+
+def _known(path: Path, root: Path, env: Mapping[str, str]) -> _Known:
+    key = os.fspath(path), env.get(NO_TRIAL, "")
+    stamp, seen = stamp_of(path), _seen.get(key)
+    if seen is not None and seen.stamp == stamp:
+        return seen
+    release = _release(path, root, env) if read_bytes(path, 2) == b"#!" else ""
+    known = _kept(path, env)
+    if known is None or (known.stamp, known.release) != (stamp, release):
+        from helix_tui.core.ddx.trial import examine  # imports the code that starts programs
+
+        known = _Known(_VERSION, stamp, release, examine(path, root, env))
+        _keep(known, path, env)
+    _seen[key] = known
+    return known
+
+
+def _release(script: Path, root: Path, env: Mapping[str, str]) -> str:
+    from helix_tui.core.ddx.client import Ddx
+
+    return clean_line(Ddx(script, root, env).attempt("version", timeout=20, cap=1 << 16, reads=True).out, 200)
 
 
 # --- one project ---------------------------------------------------------------------------------------
@@ -119,69 +143,25 @@ class _Marker(Struct):
     version: int = 0
 
 
-def _in_project(found: Dialect, path: Path, root: Path, env: Mapping[str, str]) -> Dialect:
-    """The dialect with what this ddx refuses in a project because of its files."""
-    if env.get(NO_TRIAL) == "off":
-        return found
-    stamps = tuple(stamp_of(root / ".ddx" / name) for name in (*_SETTINGS, _SCHEMA))
-    if not any(stamps):
-        return found
-    key = os.fspath(path), os.fspath(root), stamps
-    known = _projects.get(key)
-    if known is not None and known[0] is found:
-        return known[1]
-    gate = _schema_gate(found, root) or _settings_gate(found, path, root, env)
-    here = replace(found, here=gate) if gate is not None else found
-    _projects[key] = found, here
-    return here
-
-
-_projects: Recent[tuple[object, ...], tuple[Dialect, Dialect]] = Recent(16)
-"""By project and the stamps of its files: the dialect without the project, and in it."""
-
-
-def _schema_gate(found: Dialect, root: Path) -> FileGate | None:
+def _marker_gate(found: Dialect, root: Path) -> FileGate | None:
     """The gate of a tracker that was migrated to an earlier form than this ddx takes, as the trial found it."""
     if not found.schema:
         return None
-    raw = read_bytes(root / ".ddx" / _SCHEMA, 1 << 16)
+    raw = read_bytes(root / ".ddx" / _MARKER, 1 << 16)
     if raw is None:
         return None
-    again = f"remove .ddx/{_SCHEMA} and run it again"
+    again = f"remove .ddx/{_MARKER} and run it again"
     try:
         marker = msgspec.json.decode(raw, type=_Marker | None)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        reason, fix = f".ddx/{_SCHEMA} is not what ddx writes", f"correct it, or remove it and run `{_MIGRATE}`"
+        reason, fix = f".ddx/{_MARKER} is not what ddx writes", f"correct it, or remove it and run `{_MIGRATE}`"
         return FileGate("lifecycle_gate_marker", _MIGRATE, reason, fix, "every command")
     version = marker.version if marker is not None else 0
     if version >= found.schema:
         return None
-    reason = f"version {version} in .ddx/{_SCHEMA} is older than {found.schema}"
+    reason = f"version {version} in .ddx/{_MARKER} is older than {found.schema}"
     fix = f"run `{_MIGRATE}`; if that leaves the version, {again}"
     return FileGate("lifecycle_migration_required", _MIGRATE, reason, fix, "every command")
-
-
-def _settings_gate(found: Dialect, path: Path, root: Path, env: Mapping[str, str]) -> FileGate | None:
-    """The gate of a project whose settings this ddx refuses, by ddx's own check of them."""
-    if embedded(path) is not None:
-        return None
-    stamps = [stamp_of(root / ".ddx" / name) for name in _SETTINGS]
-    place = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:16]
-    binary = _book(path, env)
-    book = binary.with_name(f"in-{place}.json") if binary is not None else None
-    state = msgspec.to_builtins([_VERSION, binary.name if binary is not None else "", stamps])
-    known = _document(book) if book is not None else {}
-    if known.get("state") != state:
-        from helix_tui.core.ddx.client import Ddx  # imports the code that starts programs
-
-        known = {
-            "state": state,
-            "gate": Ddx(path, root, env).settings_gate(verb_beside(found), changes=found.needs_settings),
-        }
-        if book is not None:
-            _replace(book, known)
-    gate = known["gate"]
-    return gate if gate is None or isinstance(gate, FileGate) else msgspec.convert(gate, FileGate)
 
 
 def verb_beside(found: Dialect) -> tuple[str, ...]:
@@ -198,68 +178,30 @@ def verb_beside(found: Dialect) -> tuple[str, ...]:
 # --- the cache ----------------------------------------------------------------------------------------
 
 
-def _book(path: Path, env: Mapping[str, str]) -> Path | None:
-    """The cache file of a binary, named by its content, which is hashed once per stamp."""
-    cache = next((folder / "helix-tui" / "ddx" for folder in user_cache_dirs(env)), None)
-    stamp = stamp_of(path)
-    if cache is None or stamp is None:
-        return None
-    place = hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:16]
-    pointer = cache / f"at-{place}.json"
-    known = _document(pointer)
-    if known.get("stamp") == list(stamp) and isinstance(known.get("content"), str):
-        content = str(known["content"])
-    else:
-        content = _digest(path)
-        if not content:
-            return None
-        _replace(pointer, {"stamp": list(stamp), "content": content})
-    # a wrapper stays the same when the program it starts is replaced
-    behind = _behind(path, env)
-    if behind:
-        content = hashlib.sha256(f"{content}|{behind}".encode()).hexdigest()
-    return cache / f"{content[:32]}.json"
+def _place(path: Path) -> str:
+    return hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:16]
 
 
-def _digest(path: Path) -> str:
-    try:
-        with open_file(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return ""
+def _file(path: Path, env: Mapping[str, str]) -> Path | None:
+    name = f"{_place(path)}.json"
+    return next((folder / "helix-tui" / "ddx" / name for folder in user_cache_dirs(env)), None)
 
 
-def _behind(path: Path, env: Mapping[str, str]) -> str:
-    """What a script depends on besides its text: the files that it names, and the era that it may simulate."""
-    raw = read_bytes(path, _MAX_SCRIPT) or b"" if (read_bytes(path, 2) or b"") == b"#!" else b""
-    if not raw:
-        return ""
-    named = sorted(set(re.findall(rb"/[\w./@+-]+", raw)))[:64]
-    stamps = [f"{os.fsdecode(name)}={stamp_of(os.fsdecode(name))}" for name in named]
-    return "|".join(stamps)
-
-
-def _read(book: Path | None) -> Dialect | None:
-    document = _document(book) if book is not None else {}
-    if document.get("version") != _VERSION:
+def _kept(path: Path, env: Mapping[str, str]) -> _Known | None:
+    file = _file(path, env)
+    if file is None or env.get(NO_TRIAL) == "off":
         return None
     try:
-        return msgspec.convert(document.get("dialect"), Dialect)
-    except msgspec.ValidationError:
+        known = msgspec.json.decode(read_bytes(file, 1 << 20) or b"", type=_Known)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
+    return known if known.version == _VERSION else None
 
 
-def _write(book: Path, found: Dialect) -> None:
-    _replace(book, {"version": _VERSION, "dialect": found})
-
-
-def _document(path: Path) -> dict[str, Any]:
-    found = decode_json(read_bytes(path, 1 << 20))
-    return found if isinstance(found, dict) else {}
-
-
-def _replace(path: Path, document: Mapping[str, Any]) -> None:
-    """Write a cache file; if that fails, the next process probes again."""
-    # two processes may try the same ddx at the same time
-    with contextlib.suppress(OSError):
-        replace_file(path, msgspec.json.encode(document))
+def _keep(known: _Known, path: Path, env: Mapping[str, str]) -> None:
+    """Write the cache file, unless what was found may be temporary; if that fails, the next process tries again."""
+    file = _file(path, env)
+    if file is not None and (known.dialect.proven or _LACKS.search(known.dialect.doubt)):
+        # two processes may try the same ddx at the same time
+        with contextlib.suppress(OSError):
+            replace_file(file, msgspec.json.encode(known))

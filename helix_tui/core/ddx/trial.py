@@ -49,7 +49,7 @@ _FALLING = ("t-replaced", "t-parent", "t-middle", "t-upper", "t-halved")
 _OWN = ("HOME", "TMPDIR", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 
 
-def examine(path: Path, root: Path, env: Mapping[str, str], fallback: Era) -> Dialect:
+def examine(path: Path, root: Path, env: Mapping[str, str]) -> Dialect:
     """The dialect of a ddx: verbs and flags from its help, the rest from a trial.
 
     Raises:
@@ -70,9 +70,9 @@ def examine(path: Path, root: Path, env: Mapping[str, str], fallback: Era) -> Di
     with ThreadPoolExecutor(4) as pool:
         helps |= zip(wanted, pool.map(ask, wanted), strict=True)
     verbs = read_verbs(helps.__getitem__)
-    update_known = "update" in verbs and bool(verbs["update"].flags)
+    older = verbs["update"].flags if "update" in verbs else ()
     newer = "lifecycle status" in (helps[VERBS["update"][0]] or "") or "operator_attention" in verbs
-    family: Era = fallback if not update_known else "head" if newer else "april"
+    family: Era = "april" if older and not newer else "head"
     guess = replace(FAMILIES[family], proven=False)
     found = guess if env.get(NO_TRIAL) == "off" else try_out(path, env, guess)
     return replace(found, verbs=verbs)

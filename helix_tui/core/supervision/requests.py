@@ -103,7 +103,7 @@ class OperationsRequest(ChangeRequest):
         return tuple(dict.fromkeys(each.bead_id for each in self.wanted if each.bead_id))
 
     def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
-        dialect = curator.dialect(queue_state.queue)
+        dialect = curator.dialect()
         return plan(self.wanted, queue_state.queue, dialect, busy=queue_state.busy, title=self.heading)
 
     def run(self, curator: Curator, shown: Plan) -> Result:
@@ -337,7 +337,7 @@ class UndoRequest(ChangeRequest):
         entry = self.entry or next(iter(found), None)
         if entry is None:
             return Plan(self.word, f"nothing to {self.word}")
-        dialect = curator.dialect(queue_state.queue)
+        dialect = curator.dialect()
         undo_plan = plan_undo([entry], history, queue_state.queue, dialect, queue_state.busy)
         turn = undo_plan.problem
         if turn is not None and turn.differences:
@@ -373,7 +373,7 @@ class RestoreRequest(ChangeRequest):
         return f"restore to just after {self.entry.id}"
 
     def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
-        history, dialect = curator.history(), curator.dialect(queue_state.queue)
+        history, dialect = curator.history(), curator.dialect()
         undo_plan = plan_undo(history.back_to(self.entry.id), history, queue_state.queue, dialect, queue_state.busy)
         turns = [turn for turn in undo_plan.turns if not turn.problem]
         notes = [f"{'undoes' if turn.back else 'redoes'} {turn.entry.id}" for turn in turns]

@@ -68,7 +68,7 @@ def test_what_is_known_of_the_embedded_tracker_is_what_its_help_says(program: An
         assert found[action].flags & asked == known.verbs[action].flags & asked, action
 
 
-def test_what_was_found_is_kept_by_content_and_not_asked_again(
+def test_what_was_found_is_kept_and_not_tried_again(
     program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("HELIX_DDX_TRIAL")
@@ -76,13 +76,33 @@ def test_what_was_found_is_kept_by_content_and_not_asked_again(
     found = at_hand(str(path), tmp_path)
     assert found is not None
     assert found.rule == AUGUST.rule
-    calls = (tmp_path / "calls").read_text()
-    monkeypatch.setattr("helix_tui.core.ddx.probe._seen", {})
-    assert at_hand(str(path), tmp_path) == found
-    assert (tmp_path / "calls").read_text() == calls, "a second process asks nobody"
+    calls = tmp_path / "calls"
+
+    def asked() -> str:
+        """What another process asks it."""
+        calls.write_text("")
+        monkeypatch.setattr("helix_tui.core.ddx.probe._seen", {})
+        assert at_hand(str(path), tmp_path) == found
+        return calls.read_text()
+
+    assert asked() == "version\n", "a script is asked what it starts, and nothing else"
     path.write_text(f"{path.read_text()}\n# changed\n")
-    assert at_hand(str(path), tmp_path) == found
-    assert (tmp_path / "calls").read_text() != calls, "another content is another ddx"
+    assert "--help" in asked(), "a changed file is another ddx"
+    assert asked() == "version\n"
+
+
+def test_a_script_that_starts_another_release_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HELIX_DDX_TRIAL")
+    path, release = tmp_path / "ddx", tmp_path / "release"
+    lists = 'case "$1" in version) cat "$(dirname "$0")/release";; *) echo "unknown command" >&2; exit 1;; esac'
+    path.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\n{lists}\n')
+    path.chmod(0o755)
+    for text, tried in (("v1", True), ("v1", False), ("v2", True)):
+        release.write_text(text)
+        (tmp_path / "calls").write_text("")
+        monkeypatch.setattr("helix_tui.core.ddx.probe._seen", {})
+        at_hand(str(path), tmp_path)
+        assert ("--help" in (tmp_path / "calls").read_text()) == tried, text
 
 
 @pytest.mark.parametrize("slow", [("close", "t-waits-too"), ("update", "t-cancel")])
@@ -122,7 +142,7 @@ def test_what_does_not_answer_as_a_ddx_proves_nothing(tmp_path: Path, monkeypatc
     assert found is not None
     assert not found.proven
     assert rule_for(found) == "auto"
-    assert not dialect_of(path, tmp_path, fallback="april").proven
+    assert not dialect_of(path, tmp_path).proven
     path.write_text("no program")
     assert at_hand(str(path), tmp_path) is None
     with pytest.raises(DdxError):
@@ -204,6 +224,13 @@ def test_what_a_projects_files_make_it_refuse_is_found_once_per_state_of_them(
     assert calls.read_text() == "config --validate --offline\n"
     assert here() is not None
     assert calls.read_text() == "", "neither the files nor ddx changed"
+    settings.write_text("version: [ # slow")
+    with monkeypatch.context() as slow:
+        slow.setattr(
+            "helix_tui.core.ddx.client.run", lambda argv, **how: Finished(argv, -9, b"", b"", 20.0, timed_out=True)
+        )
+        assert here() is None, "nobody knows"
+    assert here() == ("configuration_not_valid", "every change and all work", True), "what is not known is not kept"
     settings.write_text('version: "1.0"')
     assert here() is None
     marker = settings.with_name("lifecycle-schema.json")

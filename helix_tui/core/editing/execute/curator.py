@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.beads.readiness import Era, Queue, Rule, classify, tracker_era
+from helix_tui.core.beads.readiness import Era, Queue, Rule, classify
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.client import Ddx, DdxError
 from helix_tui.core.ddx.dialect import Dialect, rule_for
@@ -162,23 +162,22 @@ class Curator:
         self.at_hand = None
         if self._era != "auto":
             return self._era
-        era = tracker_era(tracker.beads)
         try:
             executable = self.executable()
-            found = dialect_for(executable, fallback=era)
+            found = dialect_for(executable)
         except DdxError:  # a write reports the error
             return "auto"
         if not executable.embedded:
             self.at_hand = found
         return rule_for(self.at_hand)
 
-    def dialect(self, queue: Queue) -> Dialect:
+    def dialect(self) -> Dialect:
         """The dialect of the ddx that writes; determined once.
 
         Raises:
             DdxError: the requested ddx does not exist.
         """
-        return dialect_for(self.executable(), fallback=queue.default_era)
+        return dialect_for(self.executable())
 
     def require_allowed(self, *, gated: bool = False) -> None:
         """Ask, or refuse, before anything runs that the repository brings and that the person has not allowed.
@@ -221,7 +220,7 @@ class Curator:
     def plan(self, operations: Iterable[Operation], *, title: str = "") -> Plan:
         """The plan of operations on the current queue; changes nothing."""
         queue_state = self.look()
-        return plan(operations, queue_state.queue, self.dialect(queue_state.queue), busy=queue_state.busy, title=title)
+        return plan(operations, queue_state.queue, self.dialect(), busy=queue_state.busy, title=title)
 
     def plan_steps(
         self,
@@ -243,7 +242,7 @@ class Curator:
         return replace(made, notes=(*made.notes, *beside), rewrites=rewrites)
 
     def _rewritten_by(self, steps: Sequence[CommandStep], queue_state: QueueState) -> tuple[Rewrite, ...]:
-        dialect = self.dialect(queue_state.queue)
+        dialect = self.dialect()
         return expected_rewrites(queue_state.queue.beads, dialect, touched_by(steps))
 
     def history(self) -> JournalHistory:
@@ -266,7 +265,7 @@ class Curator:
         wanted = list(operations)
         with self._opened() as lock:
             queue_state = self._settled()
-            made = plan(wanted, queue_state.queue, self.dialect(queue_state.queue), busy=queue_state.busy, title=title)
+            made = plan(wanted, queue_state.queue, self.dialect(), busy=queue_state.busy, title=title)
             if shown is not None and not same_commands(made, shown):
                 raise PlanChanged(differences(preconditions(shown.steps), queue_state.queue.beads))
             return self._execute(made, queue_state, lock, operations=wanted, kind=kind)
@@ -326,7 +325,7 @@ class Curator:
             beyond = irreversible_changes(queue_state.queue.beads, after.queue.beads, now)
             rewritten = still_rewritten(rewrites, Overlay(after.queue))
             if now or beyond or rewritten:
-                back = way_back(PlanBuilder(Overlay(after.queue), self.dialect(after.queue)), before)
+                back = way_back(PlanBuilder(Overlay(after.queue), self.dialect()), before)
                 back = replace(back, lost=(*back.lost, *beyond))
                 self._record_passed(args, began, SettledChange("done", before, now, back, rewritten=rewritten))
         return finished
@@ -407,9 +406,7 @@ class Curator:
                 wanted = operations_of(entry)
             except OperationRefused as error:
                 raise NotUndoable(entry, str(error)) from None
-            made = plan(
-                wanted, queue_state.queue, self.dialect(queue_state.queue), busy=queue_state.busy, title=entry.title
-            )
+            made = plan(wanted, queue_state.queue, self.dialect(), busy=queue_state.busy, title=entry.title)
             if made.refusals:
                 raise NotUndoable(entry, made.refusals[0].why)
             require_same_plan(made, shown, queue_state.queue)
@@ -446,13 +443,13 @@ class Curator:
     def plan_undo(self, entries: Iterable[JournalEntry]) -> tuple[UndoPlan, QueueState]:
         """The plan that would undo the applied entries and redo the others; changes nothing."""
         queue_state = self.look()
-        dialect = self.dialect(queue_state.queue)
+        dialect = self.dialect()
         return plan_undo(entries, self.journal.read(), queue_state.queue, dialect, queue_state.busy), queue_state
 
     def _planned(
         self, kind: str, title: str, make: Callable[[PlanBuilder, QueueState], None], queue_state: QueueState
     ) -> Plan:
-        dialect = self.dialect(queue_state.queue)
+        dialect = self.dialect()
         writing = PlanBuilder(
             Overlay(queue_state.queue),
             dialect,
@@ -475,7 +472,7 @@ class Curator:
         self._check_unchanged(entry, queue_state.queue)
         if queue_state.shut is not None and queue_state.shut.bars_changes:
             raise NotUndoable(entry, str(queue_state.shut))
-        back = way_back(PlanBuilder(Overlay(queue_state.queue), self.dialect(queue_state.queue)), entry.before)
+        back = way_back(PlanBuilder(Overlay(queue_state.queue), self.dialect()), entry.before)
         if back.lost:
             raise NotUndoable(entry, "; ".join(back.lost))
         title = f"{kind} {of.id}: {of.title}"
@@ -533,7 +530,7 @@ class Curator:
             ids = {**unreported_creations(began, made.steps[done.ran : done.ran + 1], overlay, known), **ids}
         steps = with_real_ids(made.steps, ids)
         before = {ids.get(bead_id, bead_id): fields for bead_id, fields in before.items()}
-        outcome = settle(steps, done.ran, before, overlay, self.dialect(after.queue), unsure=error is not None)
+        outcome = settle(steps, done.ran, before, overlay, self.dialect(), unsure=error is not None)
         # any write of ddx drops lines that are not beads
         gone = lines_dropped(queue_state.tracker, after.tracker)
         if gone:
@@ -563,7 +560,7 @@ class Curator:
         pending = self.journal.read().pending
         if pending:
             overlay = Overlay(queue_state.queue)
-            dialect = self.dialect(queue_state.queue)
+            dialect = self.dialect()
             known = beads_in_entries(self.journal.read(), {entry.id for entry in pending})
             for entry in pending:
                 steps = steps_of(entry)

@@ -23,7 +23,6 @@ from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.client import MISSING, QUIET, Ddx, DdxError, advice_for, last_error
 from helix_tui.core.ddx.dialect import FAMILIES, Dialect, Remark, Shut, difference, shut
 from helix_tui.core.ddx.git_state import staged_beside_tracker
-from helix_tui.core.ddx.names import Era
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.journal import JournalHistory, Who
@@ -278,7 +277,7 @@ def embedded_tracker(project: Project, env: Mapping[str, str]) -> Executable:
     return Executable(EMBEDDED, project.root, dict(env), embedded=True)
 
 
-def dialect_for(executable: Executable, *, fallback: Era) -> Dialect:
+def dialect_for(executable: Executable) -> Dialect:
     """The dialect of an executable.
 
     Raises:
@@ -288,7 +287,7 @@ def dialect_for(executable: Executable, *, fallback: Era) -> Dialect:
     # the embedded tracker is known and needs no trial
     if executable.embedded:
         return replace(FAMILIES["head"], commits=commits)
-    found = dialect_of(Path(executable.words[0]), executable.root, env=executable.env, fallback=fallback)
+    found = dialect_of(Path(executable.words[0]), executable.root, env=executable.env)
     return replace(found, commits=commits, commits_staged=commits and staged_beside_tracker(executable.root))
 
 

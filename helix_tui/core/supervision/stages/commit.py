@@ -120,7 +120,7 @@ def commands_of(curator: Curator, bead_id: str, title: str, *, gated: bool = Tru
         commands += push
     if bead_id:
         queue = curator.look().queue
-        commands += plan(closing(bead_id, "<the new commit>"), queue, curator.dialect(queue)).commands
+        commands += plan(closing(bead_id, "<the new commit>"), queue, curator.dialect()).commands
     if bead_id and tracker:
         commands += [("git", *_tracker_words(bead_id, tracker)), *push]
     return commands
@@ -358,7 +358,7 @@ def _must_close(curator: Curator, bead_id: str) -> None:
     if waits := unclosed(Overlay(queue), bead_id):
         message = f"nothing was committed: {called(bead_id)} waits on {named(waits)}"
         raise CommitError(message, "Close those first, or remove the dependency; then commit again.")
-    planned = plan(closing(bead_id, "<the new commit>"), queue, curator.dialect(queue))
+    planned = plan(closing(bead_id, "<the new commit>"), queue, curator.dialect())
     if planned.refusals:
         raise CommitError(f"nothing was committed: {planned.refusals[0].why}")
 

@@ -193,7 +193,7 @@ class Landing(Struct, frozen=True):
 
 def _closings(curator: Curator, queue_state: QueueState, commits: Mapping[str, str]) -> Plan:
     operations = [CloseWithCommit(bead_id, commit) for bead_id, commit in commits.items()]
-    return plan(operations, queue_state.queue, curator.dialect(queue_state.queue), busy=queue_state.busy)
+    return plan(operations, queue_state.queue, curator.dialect(), busy=queue_state.busy)
 
 
 def resolve(root: Path, change: KeptChange) -> KeptChange:
