@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.core.ground.processes.clients import VARIABLES, is_client
 from helix_tui.core.memory.changes import MemoryChanges
 from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.memory_store import MemoryStore, open_memory
-from helix_tui.core.memory.provenance import SIGNS, is_client, teacher_here
+from helix_tui.core.memory.provenance import teacher_here
 from helix_tui.core.memory.records import MemoryEdit, MemoryFault
 from helix_tui.core.memory.reports import Proposal
 from tests.core.memory.conftest import Opener, Plane
@@ -229,7 +230,7 @@ def test_a_persons_memory_outlives_all_of_it(memory: MemoryStore, agent: MemoryS
     assert f"{TRIGGER} -> {RESOLUTION}" in shown(agent)
 
 
-@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize("sign", VARIABLES)
 def test_a_clients_variable_makes_an_agent(sign: str) -> None:
     assert teacher_here({sign: "1"}) == "agent"
 
@@ -272,7 +273,7 @@ def test_a_process_below_a_client_is_an_agents(client: str, tmp_path: Path) -> N
     said = "from helix_tui.core.memory.provenance import teacher_here; print(teacher_here({}))"
     program.write_text(f'#!/bin/sh\nsh -c \'"{sys.executable}" -c "{said}"; true\'; true\n')
     program.chmod(0o755)
-    env = {name: value for name, value in os.environ.items() if name not in SIGNS}
+    env = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     done = subprocess.run([program], env=env, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "agent"
 

@@ -30,6 +30,7 @@ from helix_tui.core.editing.plan import Plan
 from helix_tui.core.editing.steps import CommandStep, PlanChanged, called, differences, preconditions
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.processes.clients import started_by_client
 from helix_tui.core.ground.processes.programs import python_argv
 from helix_tui.core.ground.project import Project, ddx_environment, ddx_setting, find_ddx
 from helix_tui.core.ground.text import clean_line
@@ -309,13 +310,9 @@ def require_same_plan(made: Plan, shown: Plan | None, queue: Queue) -> None:
         raise PlanChanged(differences(preconditions(shown.steps), queue.beads))
 
 
-_AGENT_SIGNS = ("DDX_AGENT_NAME", "CLAUDECODE", "CODEX_SANDBOX")
-"""Environment variables of programs that an agent started: one is enough."""
-
-
 def author(kind: str, env: Mapping[str, str]) -> Who:
     """The author of changes made by this process; at the command line an agent, if one started it."""
-    if kind == "cli" and any(env.get(name) for name in _AGENT_SIGNS):
+    if kind == "cli" and started_by_client(env):
         kind = "agent"
     try:
         user = env.get("DDX_AGENT_NAME") or getpass.getuser()
