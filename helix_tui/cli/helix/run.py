@@ -180,6 +180,7 @@ def learn(call: Call, outcome: RunOutcome) -> dict[str, object]:
         return {}
     # imported only here: the memory's libraries take a fifth of a second, and `start` and `stop` do not need them
     from helix_tui.cli.loading import read_attempts
+    from helix_tui.core.memory.lessons import waiting_lessons
     from helix_tui.core.memory.memory_store import open_memory
     from helix_tui.core.memory.provenance import teacher_here
     from helix_tui.core.memory.records import MemoryFault
@@ -195,7 +196,7 @@ def learn(call: Call, outcome: RunOutcome) -> dict[str, object]:
             learner = Learner(project, memory)
             found = learner.learn(tracker.beads, attempts, since=since)
             accept_by_rule(memory, load_settings().accept_lessons, attempts)
-            waiting = len(learner.proposals.all())
+            waiting = len(waiting_lessons(memory))
     except (MemoryFault, OSError) as error:
         call.note(f"helix: nothing was learned from this run: {clean_line(error, 300)}")
         return {}

@@ -365,7 +365,7 @@ def _learn(call: Call, memory: MemoryStore) -> dict[str, Any]:
         "applied": options.apply,
         "attempts": [each.document() for each in learned],
         "workspaces": tasks,
-        "waiting": len(learner.proposals.all()),
+        "waiting": len(waiting_lessons(memory)),
         "accepted": accepted.document() if accepted is not None else None,
     }
 
@@ -378,12 +378,11 @@ def _proposals(call: Call, memory: MemoryStore) -> dict[str, Any]:
     if options.action == "add":
         return _propose_by_hand(call, memory)
     chosen = _chosen_lessons(options.numbers, waiting_lessons(memory))
-    lessons, names = [each for each in chosen if not each.memory], [each.memory for each in chosen if each.memory]
     refused: list[str] = []
     if options.action == "decline":
-        memory_change = MemoryChanges(memory).decline(lessons, names)
+        memory_change = MemoryChanges(memory).decline(chosen)
     else:
-        memory_change, refused = MemoryChanges(memory).accept(lessons, names)
+        memory_change, refused = MemoryChanges(memory).accept(chosen)
     return {
         "done": memory_change.document() if memory_change is not None else None,
         "refused": refused,
@@ -425,7 +424,7 @@ def _undo(call: Call, memory: MemoryStore) -> dict[str, Any]:
 def _chosen_lessons(words: list[str], waiting: list[Proposal]) -> list[Proposal]:
     if words == ["all"]:
         return waiting
-    by_number = {each.memory or str(each.id): each for each in waiting}
+    by_number = {each.ref: each for each in waiting}
     unknown = [word for word in words if word not in by_number]
     if unknown or not words:
         what = f"no lesson {clean_line(unknown[0], 40)} waits" if unknown else "no lesson was given"

@@ -112,9 +112,7 @@ class MemoryChanges:
             title = f"fade {len(faded)} dormant {'memory' if len(faded) == 1 else 'memories'}"
             return (self._note("fade", title, {"counts": faded}) if faded else None), found
 
-    def accept(
-        self, proposals: Iterable[Proposal], memories: Sequence[str | int] = ()
-    ) -> tuple[MemoryChange | None, list[str]]:
+    def accept(self, proposals: Iterable[Proposal]) -> tuple[MemoryChange | None, list[str]]:
         """Store lessons as memories, and show agents memories that wait; return (the change, why some were refused).
 
         Raises:
@@ -131,7 +129,8 @@ class MemoryChanges:
                     " LEFT JOIN memory_extra e ON e.memory_id = m.id"
                 )
             }
-            for proposal in proposals:
+            lessons, memories = _lessons_and_memories(proposals)
+            for proposal in lessons:
                 stored = self._proposals.accept(proposal)
                 if stored.status in ("rejected", "skipped"):
                     refused.append(f"{proposal.trigger[:60]}: {stored.reason}")
@@ -144,21 +143,22 @@ class MemoryChanges:
             way = {"accepted": accepted, "memories": [memory.id for memory in shown]}
             return self._note("accept", _title("accept", len(accepted), shown), way), refused
 
-    def decline(self, proposals: Sequence[Proposal], memories: Sequence[str] = ()) -> MemoryChange | None:
+    def decline(self, proposals: Iterable[Proposal]) -> MemoryChange | None:
         """Decline lessons, and remove memories that wait.
 
         Raises:
             MemoryFault: an agent asks for it.
         """
-        if not (proposals or memories):
+        lessons, memories = _lessons_and_memories(proposals)
+        if not (lessons or memories):
             return None
         self._memory.require_person("decline")
         with self._memory.write():
             waiting = [memory for name in memories if (memory := self._memory.get(name)) and not memory.accepted]
-            self._proposals.decline(proposals)
+            self._proposals.decline(lessons)
             gone = self._memory.remove([memory.name for memory in waiting])
-            way = {"declined": [proposal.id for proposal in proposals], "removed": gone}
-            return self._note("decline", _title("decline", len(proposals), waiting), way)
+            way = {"declined": [lesson.id for lesson in lessons], "removed": gone}
+            return self._note("decline", _title("decline", len(lessons), waiting), way)
 
     def all(self) -> list[MemoryChange]:
         """Every change, newest first."""
@@ -264,6 +264,12 @@ class MemoryChanges:
                 [format_instant(at), kind, title, json.dumps(way, ensure_ascii=False)],
             )
         return MemoryChange(int(made.lastrowid or 0), at, kind, title, False, way)
+
+
+def _lessons_and_memories(proposals: Iterable[Proposal]) -> tuple[list[Proposal], list[str]]:
+    """The lessons that wait, and the names of the memories that do."""
+    found = list(proposals)
+    return [each for each in found if each.id], [each.memory for each in found if not each.id]
 
 
 def _title(verb: str, lessons: int, memories: Sequence[Memory]) -> str:

@@ -253,8 +253,13 @@ class Proposal(Struct, frozen=True):
     at: str = ""
     """When it was derived, in DDx's time format."""
     memory: str = ""
-    """The memory made from it."""
+    """The memory made from it; of one that is open, the memory itself, which an agent stored and which waits."""
     taught_by: Teacher = "attempt"
+
+    @property
+    def ref(self) -> str:
+        """What a person names it by: its number, or the name of the memory that waits."""
+        return str(self.id) if self.id else self.memory
 
     @property
     def source(self) -> str:

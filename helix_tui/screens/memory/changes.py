@@ -14,6 +14,7 @@ from msgspec import Struct
 from helix_tui.core.editing.authoring import AuthoringFinding
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.memory.changes import MemoryChange, MemoryChanges
+from helix_tui.core.memory.lessons import waiting_lessons
 from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.ranking import likeness
 from helix_tui.core.memory.records import Correction, Memory, MemoryEdit
@@ -83,7 +84,7 @@ def foresee(memory_view: MemoryViewState, key: str, choice: str) -> Foreseen | N
     if choice == "accept-memory" and key in memory_view.names:
         lines = prune_lines([memory_view.names[key]])
         title = f"accept {clean_line(key, 80)}: agents are shown it"
-        return Foreseen(title, lines, lambda store: _said(MemoryChanges(store).accept((), [key])[0]))
+        return Foreseen(title, lines, lambda store: _said(_accept_memory(store, key)))
     if choice == "prune":
         gone = [memory_view.names[name] for name in sorted(memory_view.harmful) if name in memory_view.names]
         title = f"prune {len(gone)} harmful: used 3 times or more, helped in under 25 %"
@@ -121,6 +122,10 @@ def _lessons(memory_view: MemoryViewState, key: str, choice: str) -> Foreseen | 
         return "; ".join([_said(memory_change), *(clean_line(why, 200) for why in refused)])
 
     return Foreseen(title, lines, work)
+
+
+def _accept_memory(store: MemoryStore, name: str) -> MemoryChange | None:
+    return MemoryChanges(store).accept(each for each in waiting_lessons(store) if each.memory == name)[0]
 
 
 def undo(memory_session: MemorySession) -> MemoryChange | None:

@@ -231,9 +231,8 @@ def accept_by_rule(
     if memory.teacher == "agent":
         return None
     accepted = accepted_by(rule, waiting_lessons(memory), attempts)
-    lessons = [each for each in accepted if not each.memory and (among is None or each.id in among)]
-    names = [each.memory for each in accepted if each.memory and among is None]
-    return MemoryChanges(memory).accept(lessons, names)[0] if lessons or names else None
+    chosen = [each for each in accepted if among is None or each.id in among]
+    return MemoryChanges(memory).accept(chosen)[0] if chosen else None
 
 
 class Learner:

@@ -127,13 +127,12 @@ def settle_lessons(project: Project, needs: Sequence[Need], *, accept: bool, clo
     Raises:
         OperationRefused: the memory cannot be changed.
     """
-    from helix_tui.core.memory.lessons import Proposals
+    from helix_tui.core.memory.lessons import waiting_lessons
 
     wanted = {need.ref for need in needs}
     with _changes(project, clock) as (memory, changes):
-        chosen = [each for each in Proposals(memory).all() if str(each.id) in wanted]
-        names = [each.name for each in memory.list() if not each.accepted and each.name in wanted]
-        done, refused = changes.accept(chosen, names) if accept else (changes.decline(chosen, names), [])
+        chosen = [each for each in waiting_lessons(memory) if each.ref in wanted]
+        done, refused = changes.accept(chosen) if accept else (changes.decline(chosen), [])
     said = f"done: {clean_line(done.title, 200)} · u undoes it" if done is not None else "nothing was changed"
     return "; ".join([said, *(clean_line(why, 200) for why in refused)])
 

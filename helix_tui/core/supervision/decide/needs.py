@@ -242,8 +242,7 @@ def _of_lesson(queue: Queue, lesson: Proposal) -> Need:
     who = f", {TAUGHT_BY[lesson.taught_by]}" if lesson.taught_by == "agent" else ""
     reason = f"{lesson.type}{who}: {lesson.trigger} → {lesson.resolution}"
     since, about = parse_instant(lesson.at), lesson.attempt
-    ref = lesson.memory or str(lesson.id)
-    return Need("lesson", bead_id, clean_line(reason, 600), 0, since=since, attempt_id=about, ref=ref)
+    return Need("lesson", bead_id, clean_line(reason, 600), 0, since=since, attempt_id=about, ref=lesson.ref)
 
 
 def _beginnings(
