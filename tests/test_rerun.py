@@ -37,6 +37,8 @@ def _suite(folder: Path, body: str, *words: str) -> subprocess.CompletedProcess[
     for name in list(environment):
         if name.startswith("PYTEST_"):
             del environment[name]
+    if not words:
+        environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words],
         cwd=folder,

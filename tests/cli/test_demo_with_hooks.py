@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.nightly
 
 MAX_RUNS = 40
 """Runs at autonomy low until nothing more is asked: each dispatch and injection is one question."""
@@ -79,14 +79,7 @@ class Demo:
         return {row["id"]: row for row in map(json.loads, lines)}
 
 
-@pytest.mark.parametrize(
-    "level",
-    [
-        pytest.param("low", marks=pytest.mark.nightly),
-        "medium",
-        pytest.param("high", marks=pytest.mark.nightly),
-    ],
-)
+@pytest.mark.parametrize("level", ["low", "medium", "high"])
 def test_the_demo_runs_to_its_end_with_our_own_hook(tmp_path: Path, level: str) -> None:
     demo = Demo(tmp_path / "demo")
     runs = list(demo.run(level))

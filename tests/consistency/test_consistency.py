@@ -106,6 +106,7 @@ def test_the_trackers_of_recorded_commands_are_told_alike(
     assert contradictions(transcribed(era, part), FAST) == []
 
 
+@pytest.mark.nightly
 def test_a_real_tracker_with_all_its_evidence_is_told_alike(evidenced: Scene) -> None:
     assert contradictions(evidenced, (*FAST, "screen loop", "screen needs")) == []
     assert len(evidenced.ask("attempts")["attempts"]) > 3_000

@@ -239,6 +239,7 @@ def test_where_no_watches_are_left_the_console_looks_once_a_second_and_says_so(t
         terminal.wait_for("demo-new00001", timeout=LIMIT_S)
 
 
+@pytest.mark.nightly
 def test_twenty_thousand_bundles_leave_the_console_usable(tmp_path: Path) -> None:
     root = _project(tmp_path / "p")
     for number in range(20_000):

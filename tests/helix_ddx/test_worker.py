@@ -328,17 +328,14 @@ def test_the_demo_is_drained_by_the_command(tmp_path: Path) -> None:
     assert Store(project / ".ddx").read()[bead_id("accents")]["status"] == "closed"
 
 
-@pytest.mark.parametrize("words", [("work", "-C"), ("drain", "-C")])
-def test_nothing_is_simulated_in_a_project_that_no_demo_made_nor_in_a_clone_of_one(
-    tmp_path: Path, words: tuple[str, ...]
-) -> None:
+def test_nothing_is_simulated_in_a_project_that_no_demo_made_nor_in_a_clone_of_one(tmp_path: Path) -> None:
     demo = build_demo(tmp_path / "demo").project
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "-q", str(demo), str(clone))
     rows = (clone / ".ddx" / "beads.jsonl").read_bytes()
-    for folder, code in ((clone, 1), (demo, 0)):
+    for verb, folder, code in (("work", clone, 1), ("drain", clone, 1), ("drain", demo, 0)):
         before = git(folder, "rev-parse", "HEAD")
-        command = [sys.executable, "-m", "helix_ddx", *words, str(folder), "--pace", "0"]
+        command = [sys.executable, "-m", "helix_ddx", verb, "-C", str(folder), "--pace", "0"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == code
         assert (git(folder, "rev-parse", "HEAD") == before) is (code == 1)

@@ -56,7 +56,7 @@ SETTINGS = PROGRAMS | {
     "mailmap.file": "{secret}",
     "diff.orderFile": "{secret}",
 }
-"""What `.git/config` may name; each is a kind."""
+"""What `.git/config` may name; each is a kind, and all together are one."""
 
 ALWAYS = {
     "protocol.allow": "always",
@@ -69,23 +69,23 @@ ALWAYS = {
 """Set beside each, so that git would use it."""
 
 
-def _setting(setting: str, value: str) -> None:
+def _settings(name: str, settings: dict[str, str]) -> None:
     def make(root: Path, secret: Path) -> None:
         folder = root / "brought"
         for hook in ("pre-commit", "post-index-change", "reference-transaction"):
             write(folder / hook, evil(secret).read_bytes(), 0o755)
         write(folder / "included", f'[core]\n\tfsmonitor = {evil(secret)}\n[filter "evil"]\n\tclean = {evil(secret)}\n')
         write(root / ".git" / "info" / "attributes", "* diff=evil merge=evil filter=evil\n")
-        text = value.format(program=evil(secret), folder=folder, secret=secret)
-        for name, content in {**ALWAYS, setting: text}.items():
-            git(root, "config", name, content)
+        for setting, value in (ALWAYS | settings).items():
+            git(root, "config", setting, value.format(program=evil(secret), folder=folder, secret=secret))
         write(root / "main.py", "def sail():\n    return 'ship'\n")  # as long as before: git must read it
 
-    named("git_" + setting.replace(".", "_"), make, kind)
+    named(name, make, kind)
 
 
-for _name, _value in SETTINGS.items():
-    _setting(_name, _value)
+_settings("git_settings", SETTINGS)
+for _setting, _value in SETTINGS.items():
+    _settings(f"git_{_setting.replace('.', '_')}", {_setting: _value})
 
 
 @kind

@@ -46,6 +46,7 @@ TURNS |= {fault: {"results": [{"evidence": True}], "fault": fault} for fault in 
 ENDS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 
 
+@pytest.mark.nightly
 def test_faults_lose_no_bead_and_no_count(stage: StageFactory) -> None:
     rng = random.Random("faults-head")
     world = stage(list(_beads()))
