@@ -25,7 +25,7 @@ help:
 	@echo 'make real DDX="PATH…" CLAUDE=PATH  beside real ddx binaries and a real Claude Code'
 	@echo "make lint   formatting, lint and types"
 	@echo "make bench  speed as ratios, measured here and now"
-	@echo "make drill  an hour of random keys, growth, faults and kills; make drill-short  a minute of random keys"
+	@echo "make drill  an hour of random keys, growth, faults and kills; make drill-short  half a minute of random keys"
 	@echo "make wheel  build it, install it where nothing else is, run it"
 
 $(STAMP): pyproject.toml $(PINS)
@@ -84,7 +84,7 @@ drill: $(STAMP)
 
 # one seed, so that CI says the same twice; make drill takes a new one each time
 drill-short: $(STAMP)
-	$(BIN)/python -m tests.drills --minutes 4 --seed 1 --only monkey
+	$(BIN)/python -m tests.drills --minutes 2 --seed 1 --only monkey
 
 nightly: test-semantic drill
 	$(BIN)/pytest -n auto -m nightly

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from tempfile import mkdtemp
 from types import SimpleNamespace
 from typing import Any
 
@@ -68,7 +69,10 @@ def _nobodys_git() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees or touches the home, the configuration or the temporary files of whoever runs it."""
-    home = tmp_path_factory.mktemp("home")
+    # mktemp looks through all that it has made
+    homes = tmp_path_factory.getbasetemp() / "homes"
+    homes.mkdir(exist_ok=True)
+    home = Path(mkdtemp(dir=homes))
     places = {"HOME": home, "TMPDIR": home / "tmp"}
     places |= {f"XDG_{kind}_HOME": home / kind.lower() for kind in ("CONFIG", "CACHE", "DATA", "STATE")}
     for name, place in places.items():

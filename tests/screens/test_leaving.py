@@ -87,6 +87,7 @@ async def test_leaving_ends_what_is_being_looked_up(console: MakeConsole) -> Non
         await looking
 
 
+@pytest.mark.long
 async def test_leaving_ends_a_ddx_that_hangs_and_the_journal_says_so(
     console: MakeConsole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
