@@ -28,6 +28,9 @@ from helix_tui.core.ground.text import clean_line
 QUIET = {"DDX_DISABLE_UPDATE_CHECK": "1", "NO_COLOR": "1"}
 """Environment that keeps ddx's output parseable."""
 
+ALONE = {"DDX_SERVER_URL": "http://127.0.0.1:9"}
+"""Environment in which ddx announces no project to a server: at port 9 (discard) nothing answers."""
+
 FAILED, MALFORMED, TOO_OLD, MISSING = 1, 65, 69, 127
 """Exit codes of the console (docs/cli.md)."""
 
@@ -64,6 +67,11 @@ class Ddx(Struct, frozen=True):
     path: Path
     root: Path
     env: Mapping[str, str] | None = None
+
+    @property
+    def alone(self) -> Ddx:
+        """The same ddx, for questions: it announces the project to no server."""
+        return Ddx(self.path, self.root, {**(os.environ if self.env is None else self.env), **ALONE})
 
     def run(self, *args: str, timeout: float = 60.0, cap: int = 64 << 20) -> Finished:
         """Run a command that must succeed.

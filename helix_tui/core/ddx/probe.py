@@ -77,7 +77,7 @@ def dialect_of(path: Path, root: Path, *, env: Mapping[str, str] | None = None) 
     if here is None or here.stamps != stamps:
         from helix_tui.core.ddx.client import Ddx, NoAnswer  # imports the code that starts programs
 
-        ddx, beside = Ddx(path, root, env), verb_beside(known.dialect)
+        ddx, beside = Ddx(path, root, env).alone, verb_beside(known.dialect)
         try:
             gate = _marker_gate(known.dialect, root) or ddx.settings_gate(beside, changes=known.dialect.needs_settings)
         except NoAnswer:
@@ -131,7 +131,7 @@ def _known(path: Path, root: Path, env: Mapping[str, str]) -> _Known:
 def _release(script: Path, root: Path, env: Mapping[str, str]) -> str:
     from helix_tui.core.ddx.client import Ddx
 
-    return clean_line(Ddx(script, root, env).attempt("version", timeout=20, cap=1 << 16, reads=True).out, 200)
+    return clean_line(Ddx(script, root, env).alone.attempt("version", timeout=20, cap=1 << 16, reads=True).out, 200)
 
 
 # --- one project ---------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Rule
-from helix_tui.core.ddx.client import MISSING, Ddx, DdxError
+from helix_tui.core.ddx.client import ALONE, MISSING, QUIET, Ddx, DdxError
 from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, RowGate, Words, read_verbs
 from helix_tui.core.ddx.names import VERBS, Era
 from helix_tui.core.ground.process import Finished, Leaving, run
@@ -55,7 +55,7 @@ def examine(path: Path, root: Path, env: Mapping[str, str]) -> Dialect:
     Raises:
         DdxError: it cannot be started, or does not print its help in time.
     """
-    ddx = Ddx(path, root, env)
+    ddx = Ddx(path, root, env).alone
 
     def ask(words: Words) -> str | None:
         finished = ddx.attempt(*words, "--help", timeout=HELP_TIMEOUT_S, cap=1 << 20, reads=True)
@@ -122,9 +122,7 @@ class _Trial:
         own = {name: str(folder / "own") for name in _OWN}
         # these variables would lead to the user's projects, servers or repositories
         kept = {name: text for name, text in env.items() if not name.startswith(("DDX_", "GIT_"))}
-        # port 9 (discard) of this machine: nothing answers, so no server learns of the trial
-        quiet = {"DDX_DISABLE_UPDATE_CHECK": "1", "NO_COLOR": "1", "DDX_SERVER_URL": "http://127.0.0.1:9"}
-        self._env = kept | own | quiet
+        self._env = kept | own | QUIET | ALONE
 
     def findings(self, guess: Dialect) -> Dialect:
         """The findings; the readiness rule is the guess if it does not list ready beads."""

@@ -297,7 +297,7 @@ def read_documents(project: Project, ddx: Ddx | None = None) -> Documents:
     if ddx is None:
         return Documents("files", OWN_READER, ours)
     try:
-        theirs = _Answers(ddx)
+        theirs = _Answers(ddx.alone)
     except DdxError as error:
         return Documents("files", f"ddx does not answer ({error.message}): {_OWN}", ours)
     merged = {entry["id"]: _merged(ours.documents.get(entry["id"]), entry) for entry in theirs.graph}

@@ -114,6 +114,17 @@ def test_where_there_is_a_ddx_it_answers(project: Project, tmp_path: Path) -> No
     assert list(read_documents(project, Ddx(a_ddx(tmp_path, **answers), project.root)).all) == ["ONLY"]
 
 
+def test_a_question_announces_the_project_to_no_server(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DDX_SERVER_URL", "http://127.0.0.1:8")
+    path = tmp_path / "ddx"
+    path.write_text(f"#!/bin/sh\necho $DDX_SERVER_URL >> {tmp_path}/servers\necho '[]'\n")
+    path.chmod(0o755)
+    assert read_documents(project, Ddx(path, project.root)).source == "ddx"
+    assert set((tmp_path / "servers").read_text().split()) == {"http://127.0.0.1:9"}
+
+
 def test_without_a_ddx_nothing_is_claimed_of_reviews(project: Project) -> None:
     documents = read_documents(project)
     assert documents.stale == ()
