@@ -98,9 +98,9 @@ def test_without_pip_uv_or_the_way_of_pipx_is_named(
 
 
 def test_the_hint_comes_once(cli: Cli, without: list[Loaded], monkeypatch: pytest.MonkeyPatch, project: Any) -> None:
-    import helix_tui.cli.memory.operations as operations
+    import helix_tui.cli.memory.verb as verb
 
-    monkeypatch.setattr(operations, "load_encoder", lambda: NONE)
+    monkeypatch.setattr(verb, "load_encoder", lambda: NONE)
     monkeypatch.setattr(minilm, "load_encoder", lambda: NONE)
     root = project([], git=True)
     hint = "helix-tui setup"

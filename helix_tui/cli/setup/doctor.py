@@ -23,7 +23,7 @@ import msgspec
 from helix_tui import __version__
 from helix_tui.cli.call import Call, CliError, DoctorCheck, locate
 from helix_tui.cli.loading import NO_TRACKER, Present, judge
-from helix_tui.cli.memory.report import examine_memory
+from helix_tui.cli.memory.checks import examine_memory
 from helix_tui.cli.queue_lines import claims_left
 from helix_tui.core.beads.states import STATES
 from helix_tui.core.beads.tracker import Tracker, find_archived, read_archive, read_tracker
