@@ -192,35 +192,9 @@ def tracker(tmp_path: Path, shared: Path) -> Callable[[str, str], Scene]:
         (ddx / "metrics").mkdir(parents=True)
         (ddx / "beads.jsonl").write_bytes(raw)
         if "head" in name:
-            metrics = (shared / "data" / "ddx" / "metrics-attempts.jsonl").read_bytes()
-            (ddx / "metrics" / "attempts.jsonl").write_bytes(metrics)
+            for folder in ("executions", "runs", "run-state", "attachments"):
+                shutil.copytree(shared / "data" / "ddx" / folder, ddx / folder)
+            shutil.copy(shared / "data" / "ddx" / "metrics-attempts.jsonl", ddx / "metrics" / "attempts.jsonl")
         return Scene(ddx.parent, now)
 
     return make
-
-
-@pytest.fixture
-def transcribed(tmp_path: Path, shared: Path) -> Callable[[str, float], Scene]:
-    """The project of the recorded bead commands, as it was after a part of those that changed the tracker."""
-
-    def make(era: str, part: float) -> Scene:
-        text = (shared / "data" / "ddx" / "transcripts" / f"{era}.jsonl").read_text("utf-8")
-        commands = [json.loads(line) for line in text.split("\n") if line]
-        versions = [each["files"] for each in commands if ".ddx/beads.jsonl" in each["files"]]
-        for files in versions[: max(1, int(len(versions) * part))]:
-            for name, content in files.items():
-                path = tmp_path / "transcribed" / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(content or "")
-        return Scene(tmp_path / "transcribed", "2026-11-21T12:00:00Z")
-
-    return make
-
-
-@pytest.fixture
-def evidenced(tracker: Callable[[str, str], Scene], shared: Path) -> Scene:
-    """Head's tracker with its evidence folders, run records, attachments and 3,000 rows of metrics."""
-    overlay = tracker("beads-head.jsonl", "2026-08-21T22:00:28Z")
-    for name in ("executions", "runs", "run-state", "attachments"):
-        shutil.copytree(shared / "data" / "ddx" / name, overlay.root / ".ddx" / name)
-    return overlay

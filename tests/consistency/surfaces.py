@@ -11,24 +11,16 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from itertools import pairwise
 from typing import Any
 
 from helix_tui.cli.helix.needs import NeedsReader
-from helix_tui.cli.show.ask import _work, brief_document
 from helix_tui.core.ddx.attempts.attempt import format_sum, read_sums
-from helix_tui.core.ddx.attempts.evidence import compare
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import ATTEMPT_ID
-from helix_tui.core.evidence.session import AskSession
 from helix_tui.core.ground.time import format_day, parse_instant
 from helix_tui.core.statements.notifications import SILENT, NewsWatch
 from helix_tui.core.supervision.decide.need_kinds import GROUPS
-from helix_tui.widgets.figures import LOOKS
 from helix_tui.widgets.rows.attempt_table import day_name
-from helix_tui.widgets.text.attempt_evidence import ComparisonFacts, _beside
-from helix_tui.widgets.text.diff import DiffFacts
 from tests.consistency.scene import Scene
 
 Statement = tuple[str, object]
@@ -87,82 +79,6 @@ def _same(subject: str, *values: object) -> Iterator[Statement]:
     yield from ((subject, value) for value in values)
 
 
-# --- the tracker's file, read by nobody else's reader ---------------------------------------------------------------
-
-
-def _row(line: bytes) -> dict[str, Any] | None:
-    row = None
-    with suppress(ValueError):
-        row = json.loads(line)
-    return row if isinstance(row, dict) and isinstance(row.get("id"), str) else None
-
-
-def _rows(scene: Scene) -> tuple[dict[str, dict[str, Any]], int]:
-    """The rows of the tracker by id, the last of each; and how many lines are none."""
-    lines = (scene.root / ".ddx" / "beads.jsonl").read_bytes().split(b"\n")
-    rows = [_row(line) for line in lines if line.strip()]
-    return {row["id"]: row for row in rows if row is not None}, rows.count(None)
-
-
-def file(scene: Scene) -> Iterator[Statement]:
-    """It knows little, and that for certain: what is closed, what waits, what a review before landing refused."""
-    rows, unread = _rows(scene)
-    yield "beads", len(rows)
-    yield "unread lines", unread
-    parents = {row.get("parent") for row in rows.values()}
-    open_edges: dict[str, list[str]] = {}
-    for name, row in rows.items():
-        status, now = row.get("status"), parse_instant(scene.now) or 0
-        if status in ("closed", "cancelled", "proposed"):
-            yield f"state of the bead in the queue {name}", status
-        waits = [edge["depends_on_id"] for edge in row.get("dependencies") or ()]
-        if status not in ("closed", "cancelled"):
-            open_edges[name] = waits
-        unmet = any(rows.get(other, {}).get("status") != "closed" for other in waits)
-        april = "schema_version" not in row and not any(key.startswith(("work-", "queue-")) for key in row)
-        cooldowns = [row.get("work-retry-after"), row.get("execute-loop-retry-after") if april else None]
-        cools = any((parse_instant(str(cooldown or "")) or 0) > now for cooldown in cooldowns)
-        over = isinstance(row.get("superseded-by"), str) and row["superseded-by"].strip()
-        over = over or (row.get("issue_type") == "epic" and name in parents)
-        if unmet or cools or over or row.get("execution-eligible") is False or status not in ("open", "in_progress"):
-            yield f"{name} is ready", False
-        yield from _of_events(row)
-    missing = {(name, other) for name, waits in open_edges.items() for other in waits}
-    yield "dangling", sorted(edge for edge in missing if edge[1] not in rows)
-    yield "waits on cancelled", sorted(e for e in missing if rows.get(e[1], {}).get("status") == "cancelled")
-    yield "in a cycle", sorted(name for name in open_edges if name in _reached(name, open_edges))
-
-
-def _reached(name: str, edges: Mapping[str, list[str]]) -> set[str]:
-    ahead, seen = [*edges[name]], set[str]()
-    while ahead:
-        other = ahead.pop()
-        if other in edges and other not in seen:
-            seen.add(other)
-            ahead += edges[other]
-    return seen
-
-
-def _of_events(row: Document) -> Iterator[Statement]:
-    """What a bead's events say of attempts: those that they give as their own, not those of reviews and folders."""
-    events = [event for event in row.get("events") or () if isinstance(event, dict)]
-    recovered = {_attempt(event) for event in events if "recover" in str(event.get("kind"))}
-    for event in events:
-        attempt, body = _attempt(event), str(event.get("body"))
-        if event.get("kind") == "execute-bead" and attempt and "auto-recovered" not in body:
-            yield f"{attempt} is an attempt", True
-            if ("preserve_ref=refs/" in body or "pre-land review" in body) and attempt not in recovered:
-                yield f"{attempt} landed", False
-
-
-def _attempt(event: Document) -> str:
-    body = str(event.get("body"))
-    marks = ("attempt_id=", '"attempt_id":"', "preserve_ref=")
-    at = next((body.find(mark) for mark in marks if mark in body), len(body))
-    own = ATTEMPT_ID.search(body, at, at + 300)
-    return own[0] if own else ""
-
-
 # --- documents ------------------------------------------------------------------------------------------------------
 
 
@@ -205,7 +121,6 @@ def attempts(document: Document) -> Iterator[Statement]:
     yield from ((f"attempts that {outcome}", counted[outcome]) for outcome in OUTCOME_WORDS)
     for row in document["attempts"]:
         name, outcome, spent = row["attempt_id"], row["verdict"]["outcome"], row["spent"]
-        yield from _same(f"{name} is known", True)
         yield from _same(f"outcome of {name}", outcome)
         yield from _same(f"{name} landed", row["landed"], outcome == "landed")
         yield from _same(f"{name} is kept", row["preserved"], outcome in ("kept_aside", "refused"))
@@ -266,8 +181,6 @@ def check(document: Document) -> Iterator[Statement]:
     health = document["queue_health"]
     yield from _tracker(health)
     yield from _faults(document)
-    waits = document["waits_on_cancelled"]
-    yield "waits on cancelled", sorted((edge["bead_id"], edge["cancelled"]) for edge in waits)
     yield "beads that are waiting_dependencies", health["waiting"]
     yield from ((f"beads that are {state}", number) for state, number in health["states"].items())
     yield "open questions", sorted(question["id"] for question in document["questions"])
@@ -306,48 +219,20 @@ def stuck(scene: Scene) -> Iterator[Statement]:
 
 
 def needs(scene: Scene) -> Iterator[Statement]:
-    """What waits for a person: every change that was kept and nobody decided on, every proposal, every question."""
+    """What waits for a person: every proposal and whatever waits on the world outside are among it."""
     document, states = scene.ask("needs"), {row["id"]: row["state"] for row in scene.ask("queue")["beads"]}
     yield from (*fields(document), *of_needs(document))
     yield "stale claims", document["groups"].get("stale claims", 0)
     yield from _same("needs", document["count"], sum(document["groups"].values()))
     yield from ((f"needs under {name}", number) for name, number in document["groups"].items())
-    undecided, listed = _undecided(scene, states), {need["bead_id"] for need in document["needs"]}
-    yield from _same("undecided and not listed", sorted(undecided - listed), [])
+    listed = {need["bead_id"] for need in document["needs"]}
     of_kind: dict[str, set[str]] = {}
     for need in document["needs"]:
         of_kind.setdefault(need["kind"], set()).add(need["bead_id"])
-    changes = ("kept_aside", "refused", "merge_conflict", "failing_check")
-    aside = set().union(*(of_kind.get(kind, set()) for kind in changes))
-    yield from _same("listed and not undecided", sorted(aside - undecided), [])
     parked = {name for name, state in states.items() if state == "proposed"} - of_kind.get("refused", set())
     yield from _same("proposals", sorted(of_kind.get("proposed", ())), sorted(parked))
     outside = {name for name, state in states.items() if state == "blocked_external"}
     yield from _same("blocked outside and not listed", sorted(outside - listed), [])
-
-
-def _undecided(scene: Scene, states: Mapping[str, str]) -> set[str]:
-    """Beads whose latest attempt that made anything left it beside the branch."""
-    latest: dict[str, dict[str, Any]] = {}
-    for row in scene.ask("attempts")["attempts"]:  # newest first
-        if row["verdict"]["outcome"] not in ("failed", "interrupted"):
-            latest.setdefault(row["bead_id"], row)
-    over = ("closed", "cancelled", "running", "claimed", "superseded")
-    rows = _rows(scene)[0]
-    return {
-        name
-        for name, row in latest.items()
-        if row["preserved"] and row["status"] != "land_retry" and states.get(name, "closed") not in over
-        if _given_back(rows.get(name, {})) <= (parse_instant(row["finished_at"] or row["started_at"] or "") or 0)
-    }
-
-
-def _given_back(row: Document) -> int:
-    """When a person took a bead back from waiting and gave it to workers again, the last time."""
-    kinds = ("triaged", "needs_human_resolved")
-    events = [event for event in row.get("events") or () if isinstance(event, dict) and event.get("kind") in kinds]
-    given = [event for event in events if event.get("summary") != "action=defer"]
-    return max((parse_instant(event.get("created_at") or "") or 0 for event in given), default=0)
 
 
 def of_needs(document: Document) -> Iterator[Statement]:
@@ -481,39 +366,6 @@ def notified(scene: Scene) -> Iterator[Statement]:
             yield from _same("the end of a run", told["body"], ", ".join(counts) or "no attempt ended in it")
 
 
-def compared(scene: Scene) -> Iterator[Statement]:
-    """The two sides of a comparison look as their attempts do."""
-    call = scene.call("needs")
-    reader = NeedsReader(call)
-    reader.look()
-    beads = dict.fromkeys(attempt.bead_id for attempt in reader.attempts)
-    several = [of_bead for bead_id in beads if len(of_bead := reader.attempts.of_bead(bead_id)) > 1]
-    for later, earlier in [next(pairwise(of_bead)) for of_bead in several][:4]:
-        facts = ComparisonFacts(compare(scene.root, earlier, later), (), (), DiffFacts(), call.now)
-        row = next(para for para in _beside(facts, 120) if para.key == "beside outcome")
-        shown = re.split(r"\s{2,}", "".join(text for text, _ in row.spans[1:]).strip())
-        for text, attempt in zip(shown, (earlier, later), strict=True):
-            look = LOOKS[attempt.verdict.outcome]
-            if attempt.verdict.outcome not in ("unknown", "unfinished"):
-                yield from _same(f"look of {attempt.attempt_id}", text, f"{look.glyph} {look.word}")
-
-
-def served(scene: Scene) -> Iterator[Statement]:
-    """Agents that ask get what ``ask`` prints."""
-    call = scene.call("ask")
-    project = NeedsReader(call).curator.project
-    session = AskSession(project, present=_work(call, project), ddx=None, keep=False)
-    session.start()
-    try:
-        for question in ("which beads are ready?", "which attempts were refused?"):
-            given, printed = brief_document(*session.ask(question)), scene.ask("ask", question)
-            yield from _same(f"answer to {question}", given["answer"], printed["answer"])
-            ids = [source["id"] for source in given["sources"]], [source["item"] for source in printed["citations"]]
-            yield from _same(f"sources of {question}", *ids)
-    finally:
-        session.stop()
-
-
 # --- all of them ----------------------------------------------------------------------------------------------------
 
 Surface = Callable[[Scene], Iterable[Statement]]
@@ -531,7 +383,6 @@ def document(*command: str, reader: Callable[[Document], Iterable[Statement]]) -
 
 
 SURFACES: dict[str, Surface] = {
-    "file": file,
     "queue": document("queue", reader=queue),
     "why": why,
     "attempts": document("attempts", reader=attempts),
@@ -546,8 +397,6 @@ SURFACES: dict[str, Surface] = {
     "documents": document("doc", "changed", "--own", reader=changed),
     "words": words,
     "notifications": notified,
-    "comparison": compared,
-    "served": served,
     **{f"screen {name}": screen(name) for name in ("queue", "loop", "insights", "memory", "needs", "next")},
 }
 """Every surface by name; a new one joins by one line."""
@@ -591,7 +440,5 @@ def _rules(said: Mapping[str, str]) -> Iterator[str]:
     for subject in said:
         name, _, rest = subject.partition(" ")
         outcome, faulted = said.get(f"outcome of {name}"), f"{name} is faulted" in said
-        if rest == "is an attempt" and f"{name} is known" not in said and "attempts" in said:
-            yield f"{name} is named by an event, and no surface knows it"
         if rest == "teaches a failure" and (outcome == "'satisfied'" or (outcome == "'landed'" and not faulted)):
             yield f"{name} teaches a failure and {outcome}"

@@ -13,14 +13,11 @@ from helix_tui.cli.helix import status as next_command
 from helix_tui.cli.helix.needs import NeedsReader
 from helix_tui.cli.show import attempts as attempts_command
 from helix_tui.cli.show import snapshot, why
-from helix_tui.core.beads import readiness
 from helix_tui.core.beads.counts import QueueCounts
-from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.states import STATES, Parked
 from helix_tui.core.ddx.attempts import verdict
 from helix_tui.core.ddx.attempts.attempt import Attempt, Sums
-from helix_tui.core.ddx.attempts.from_events import BeadEvents
 from helix_tui.core.ground.time import NS
 from helix_tui.core.insights import cells
 from helix_tui.core.insights.cells import Cell
@@ -31,10 +28,7 @@ from helix_tui.core.supervision.decide import check, facts, monitor, needs
 from helix_tui.core.supervision.decide import verdict as next_verdict
 from helix_tui.core.supervision.decide.need_kinds import KINDS
 from helix_tui.screens import status_bar_model as line_1
-from helix_tui.widgets.figures import LOOKS
 from helix_tui.widgets.rows import attempt_table
-from helix_tui.widgets.text import attempt_evidence
-from tests.consistency import surfaces
 from tests.consistency.scene import Scene
 from tests.consistency.surfaces import contradictions
 
@@ -62,11 +56,6 @@ def prop_result(change: Callable[[Any], object]) -> Change:
 
 def more_ready(*ids: str) -> Change:
     return result(lambda counted: replace(counted, ready=(*counted.ready, *ids)))
-
-
-def without(test: Callable[..., object]) -> tuple[object, str, Change]:
-    """One test of readiness is left out."""
-    return readiness, "_HEAD_TESTS", lambda tests: tuple(each for each in tests if each is not test)
 
 
 def _ready(change: Callable[[Any], object]) -> Change:
@@ -117,12 +106,6 @@ def _shown_no_cycle(made: Any) -> Any:
 
 STUCK_IF_READY = {**STATES, "ready": replace(STATES["ready"], parked=Parked("not-eligible", "decide"))}
 LANDED = always({"landed": 99})
-UNREVIEWED: tuple[Any, ...] = (
-    (verdict, "_by_event", always(None)),
-    (verdict, "_by_ref", always(None)),
-    (verdict, "_REVIEWED_AFTER", lambda _: frozenset({"review_block"})),
-    (Attempt, "of_later_release", prop(lambda self: False)),
-)
 
 MUTANTS: dict[str, tuple[str, *tuple[tuple[Any, str, Change], ...]]] = {
     "a refused attempt counts as landed in one property": (
@@ -141,38 +124,24 @@ MUTANTS: dict[str, tuple[str, *tuple[tuple[Any, str, Change], ...]]] = {
         "queue, check",
         (QueueCounts, "for_workers", prop(lambda self: self.ready[::-1][: len(self.ready) - len(self.asked)]))),
     "lessons take every end for a landing": (
-        "file, memory learn",
+        "attempts, memory learn",
         (learning, "judge", always(learning.Judged("passed", ""))), (Attempt, "landed", prop(lambda self: True))),
     "work that was done already teaches a failure": (
         "attempts, memory learn", (learning, "judge", always(learning.Judged("failed", "")))),
     "the Loop screen has another verdict": (
         "attempts, screen loop", (snapshot, "evidence", lambda _: _Shown(_refused_after_merging))),
     "stuck names a bead that is ready": ("queue, stuck", (stuck, "STATES", lambda _: STUCK_IF_READY)),
-    "the event of a review before landing is not read": ("file, attempts", *UNREVIEWED),
-    "what is kept is taken for landed everywhere": (
-        "file, attempts", (verdict, "_aside", result(lambda made: replace(made, outcome="landed")))),
     "landed and preserved are swapped": ("attempts", (Attempt, "preserved", prop(lambda self: self.verdict.landed))),
-    "a kind of event is dropped": ("file, attempts", (BeadEvents, "of", always(()))),
-    "a dependency keeps nothing back": ("file, queue", without(readiness._waits)),
-    "what workers may not pick is ready": ("file, queue", without(readiness._not_eligible)),
-    "a cooldown keeps nothing back": ("file, queue", without(readiness._cooldown)),
-    "what is superseded is ready": ("file, queue", without(readiness._superseded)),
-    "an epic is work like any other": ("file, queue", without(readiness._epic_container)),
-    "a missing dependency is met": ("file, queue", (Graph, "dangling", prop(lambda graph: ()))),
-    "check passes over what waits on something cancelled": (
-        "file, check", (facts.Facts, "waits_on_cancelled", prop(lambda found: ()))),
     "check sees no cycle": ("queue, check", (facts, "Facts", _shown_no_cycle)),
-    "the queue sees no cycle": ("file, queue", (Graph, "cycles", prop(lambda graph: ()))),
     "the blocker report forgets one": ("stuck", (stuck, "find_stuck", result(lambda rows: rows[:-1]))),
     "status passes over an unreadable line": (
-        "file, status", (run, "_tracker", lambda made: lambda counted, dropped: made(counted, 0))),
+        "queue, status", (run, "_tracker", lambda made: lambda counted, dropped: made(counted, 0))),
     "one that waits is not counted": (
         "queue, check", (facts, "count_queue", result(lambda counted: replace(counted, waiting=counted.waiting - 1)))),
     "what has no result failed": (
         "attempts, attempt sums", (verdict, "OUTCOME_ROWS", lambda rows: {**rows, "interrupted": rows["failed"]})),
     "Needs me gives a need another bead": (
         "needs, screen needs", (NeedsReader, "document", result(lambda need: {**need, "bead_id": "d-3"}))),
-    "one that is kept is left out of Needs me": ("needs", (needs, "_unlanded", result(lambda rows: [*rows][1:]))),
     "what is claimed is ready by the counts": ("queue, words", (counts, "count_queue", more_ready("d-7"))),
     "next forgets the last ready bead": ("queue, next", (next_command, "load", _ready(lambda ids: ids[:-1]))),
     "Needs me does not know the questions": ("check, needs", (monitor, "read_questions", always(()))),
@@ -182,7 +151,7 @@ MUTANTS: dict[str, tuple[str, *tuple[tuple[Any, str, Change], ...]]] = {
     "the sheet of the next action decides by itself": (
         "screen next, queue, check", (check, "decide", lambda made: _once(made))),
     "a closed bead is open to the queue": (
-        "file, queue", (Queue, "state", result(lambda state: "ready" if state == "closed" else state))),
+        "queue", (Queue, "state", result(lambda state: "ready" if state == "closed" else state))),
     "status leaves the waiting beads out": (
         "queue, status",
         (run, "count_project", result(lambda counted: replace(counted, total=counted.total - counted.waiting)))),
@@ -195,9 +164,6 @@ MUTANTS: dict[str, tuple[str, *tuple[tuple[Any, str, Change], ...]]] = {
     "the sum of a day takes every end for a landing": ("screen loop", (attempt_table, "count_outcomes", LANDED)),
     "insights counts on the day before": (
         "insights", (cells, "format_day", lambda made: lambda at: made((at or 0) - 86_400 * NS))),
-    "a comparison takes every end for a landing": (
-        "comparison", (attempt_evidence, "look_of", always(LOOKS["landed"]))),
-    "agents are answered without the queue": ("served", (surfaces, "_work", always(None))),
     "check passes over a changed document": (
         "documents, check", (next_verdict, "_changed_documents", always(()))),
     "why gives no reasons": ("queue, why", (why, "reasons", always([]))),
