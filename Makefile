@@ -25,7 +25,7 @@ help:
 	@echo 'make real DDX="PATH…" CLAUDE=PATH  beside real ddx binaries and a real Claude Code'
 	@echo "make lint   formatting, lint and types"
 	@echo "make bench  speed as ratios, measured here and now"
-	@echo "make drill  an hour of random keys, growth, faults and kills; make drill-short  half a minute of random keys"
+	@echo "make drill  an hour of random keys, growth, faults and kills"
 	@echo "make wheel  build it, install it where nothing else is, run it"
 
 $(STAMP): pyproject.toml $(PINS)
@@ -72,6 +72,8 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/vulture
 	$(BIN)/lint-imports --no-cache --no-logo
+# collected once, the tests are compiled once, and not by each worker
+	@mkdir -p build && $(BIN)/pytest --collect-only >build/tests.txt || { tail -40 build/tests.txt; exit 1; }
 
 bench: $(STAMP)
 	$(BIN)/python -m bench.ratios
@@ -81,10 +83,6 @@ bench: $(STAMP)
 # a failure prints its seed and the shortest sequence that still fails (tests/drills)
 drill: $(STAMP)
 	$(BIN)/python -m tests.drills --minutes 60
-
-# one seed, so that CI says the same twice; make drill takes a new one each time
-drill-short: $(STAMP)
-	$(BIN)/python -m tests.drills --minutes 2 --seed 1 --only monkey
 
 nightly: test-semantic drill
 	$(BIN)/pytest -n auto -m nightly

@@ -1,4 +1,4 @@
-"""All drills, one after the other: ``make drill`` (an hour), ``make drill-short`` (half a minute of random keys)."""
+"""All drills, one after the other: ``make drill`` (an hour)."""
 
 from __future__ import annotations
 

@@ -26,6 +26,8 @@ from tests.core.ddx.runs.test_running import Place, ago, run_state
 from tests.core.ddx.runs.test_running import place as place
 from tests.core.ddx.test_recorded_runs import GONE, KEPT, Record, is_told, timeline
 
+pytestmark = pytest.mark.long
+
 SOURCES_GONE = [
     "no leases",
     "claims in the row, no leases",
