@@ -18,8 +18,9 @@ from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.core.beads.readiness import Era, Queue, classify
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, describe, only_archived, read_archive
-from helix_tui.core.ddx.dialect import Dialect, Shut, remarks, rule_for, shut
+from helix_tui.core.ddx.dialect import Dialect, rule_for
 from helix_tui.core.ddx.probe import at_hand
+from helix_tui.core.ddx.remarks import Shut, remarks, shut
 from helix_tui.core.ddx.runs.running import QueueReader, QueueReading, Run
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
@@ -41,7 +42,6 @@ class UnknownBead(CliError):
 
 
 NO_TRACKER = "`ddx init` creates one here; -C DIR names another project; `helix-tui demo` shows a throw-away one."
-
 
 ASKED = {"april": "DDx of April, as requested", "head": "DDx since May, as requested"}
 """The rules that ``--era`` asks for, in words."""

@@ -20,7 +20,7 @@ from helix_tui.widgets import figures
 from helix_tui.widgets.chrome.header import PulseFacts
 
 if TYPE_CHECKING:
-    from helix_tui.core.ddx.attempts.attempt import Sums
+    from helix_tui.core.ddx.attempts.costs import Sums
     from helix_tui.core.snapshot.snapshot import Snapshot
     from helix_tui.core.supervision.decide.check import StatusSummary
     from helix_tui.core.supervision.decide.needs import Need
@@ -134,7 +134,7 @@ def _spent(
     uses = status_summary.budget_uses(book, now) if status_summary is not None else ()
     if not (len(book) or book.other_calls or running or uses):
         return "", "", False
-    from helix_tui.core.ddx.attempts.attempt import format_sum  # not before the first attempt
+    from helix_tui.core.ddx.attempts.costs import format_sum
     from helix_tui.core.supervision.run_state.budget import SPANS
 
     sums = _sums_since(book, midnight(now))

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.ddx.attempts.attempt import Attempt, format_usd
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.costs import format_usd
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_ROWS
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ground.text import clean_line

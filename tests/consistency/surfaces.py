@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from helix_tui.cli.helix.needs import NeedsReader
-from helix_tui.core.ddx.attempts.attempt import format_sum, read_sums
+from helix_tui.core.ddx.attempts.costs import format_sum, read_sums
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import ATTEMPT_ID
 from helix_tui.core.ground.time import format_day, parse_instant

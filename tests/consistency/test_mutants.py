@@ -17,7 +17,8 @@ from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.states import STATES, Parked
 from helix_tui.core.ddx.attempts import verdict
-from helix_tui.core.ddx.attempts.attempt import Attempt, Sums
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.costs import Sums
 from helix_tui.core.ground.time import NS
 from helix_tui.core.insights import cells
 from helix_tui.core.insights.cells import Cell

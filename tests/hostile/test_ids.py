@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from helix_tui.core.ddx.dialect import AUGUST, DdxVerb
+from helix_tui.core.ddx.dialect import AUGUST
+from helix_tui.core.ddx.help_text import DdxVerb
 from helix_tui.core.ddx.names import DdxAction
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import find_executable

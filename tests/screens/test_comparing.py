@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.evidence import compare, previous_attempt, touched
+from helix_tui.core.ddx.attempts.comparison import compare, previous_attempt, touched
 from helix_tui.screens.loop.attempt_screen import ALIKE, load_comparison
 from helix_tui.widgets.text.attempt_evidence import MAX_COMPARED, ComparisonFacts, _files, _why
 from helix_tui.widgets.text.diff import DiffFacts, FileDiff

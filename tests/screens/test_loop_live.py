@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from helix_tui.core.ddx.runs.transcript import read_event
+from helix_tui.core.ddx.runs.transcript_events import read_event
 from helix_tui.core.ground.time import NS
 from tests.core.ddx.replay import Replay, Step
 from tests.screens.loop_host import Attempts, LoopConsole, open_loop, settled

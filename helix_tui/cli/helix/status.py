@@ -12,7 +12,7 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.loading import Present, load, note_unread
 from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.beads.graph import with_titles
-from helix_tui.core.ddx.attempts.attempt import format_tokens, format_whole, read_sums
+from helix_tui.core.ddx.attempts.costs import format_tokens, format_whole, read_sums
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import VERBS
 from helix_tui.core.ground.project import Project

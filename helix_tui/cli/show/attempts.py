@@ -19,18 +19,10 @@ from helix_tui.cli.loading import (
     since_of,
 )
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.ddx.attempts.attempt import (
-    Attempt,
-    Sums,
-    count_headings,
-    count_outcomes,
-    format_parts,
-    format_sum,
-    format_whole,
-    sum_calls,
-)
+from helix_tui.core.ddx.attempts.attempt import Attempt, count_headings, count_outcomes
 from helix_tui.core.ddx.attempts.book import NamelessEnd
-from helix_tui.core.ddx.attempts.evidence import interpret
+from helix_tui.core.ddx.attempts.costs import Sums, format_parts, format_sum, format_whole, sum_calls
+from helix_tui.core.ddx.attempts.interpretation import interpret
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_ROWS
 from helix_tui.core.ground.text import clean_line, counted, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span

@@ -15,7 +15,7 @@ from helix_tui.cli.show.attempts import describe_nameless
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import only_archived, read_archive
-from helix_tui.core.ddx.attempts.attempt import format_sum, format_usd, format_whole
+from helix_tui.core.ddx.attempts.costs import format_sum, format_usd, format_whole
 from helix_tui.core.ground.text import clean_line, counted, fit, short_id
 from helix_tui.core.ground.time import format_instant, format_span
 from helix_tui.core.insights.cells import DIMENSIONS, Cell, percentile, table

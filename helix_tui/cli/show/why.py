@@ -16,7 +16,7 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.states import STATES
 from helix_tui.core.beads.tracker import describe
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.evidence import interpret
+from helix_tui.core.ddx.attempts.interpretation import interpret
 from helix_tui.core.ddx.git_state import BeadHistory, LastSeen
 from helix_tui.core.ground.text import clean_line, fit
 from helix_tui.core.ground.time import NS, format_age, format_instant

@@ -20,7 +20,8 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Rule
 from helix_tui.core.ddx.client import ALONE, MISSING, QUIET, Ddx, DdxError
-from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, RowGate, Words, read_verbs
+from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, RowGate
+from helix_tui.core.ddx.help_text import Words, read_verbs
 from helix_tui.core.ddx.names import VERBS, Era
 from helix_tui.core.ground.process import Finished, Leaving, run
 from helix_tui.core.ground.records import decode_json

@@ -19,7 +19,8 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import FOCUS_ON
-from helix_tui.core.ddx.dialect import Dialect, shut
+from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.ddx.remarks import shut
 from helix_tui.core.editing.fields import DROPPED
 from helix_tui.core.editing.journal import Rewrite
 from helix_tui.core.editing.lifecycle import (

@@ -17,8 +17,9 @@ from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead, Dependency
-from helix_tui.core.ddx.dialect import Dialect, Shut
+from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.names import DdxAction
+from helix_tui.core.ddx.remarks import Shut
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
 

@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.dialect import Dialect, shut
+from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.ddx.remarks import shut
 from helix_tui.core.editing.journal import JournalEntry, JournalHistory
 from helix_tui.core.editing.operations import Operation, Recorded
 from helix_tui.core.editing.plan import rewrites_remain, still_rewritten, way_back

@@ -20,7 +20,8 @@ from msgspec import Struct
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.states import STATES
-from helix_tui.core.ddx.attempts.attempt import Attempt, format_whole
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.costs import format_whole
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_ROWS
 from helix_tui.core.ddx.names import event_kind
 from helix_tui.core.ground.records import decode_json

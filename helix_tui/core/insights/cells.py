@@ -12,7 +12,8 @@ from functools import cached_property, lru_cache
 from msgspec import Struct
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.attempts.attempt import AgentCall, Attempt, Sums, count_headings, count_outcomes, sum_calls
+from helix_tui.core.ddx.attempts.attempt import Attempt, count_headings, count_outcomes
+from helix_tui.core.ddx.attempts.costs import AgentCall, Sums, sum_calls
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ground.shares import Share, share
 from helix_tui.core.ground.text import clean_line

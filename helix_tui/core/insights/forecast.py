@@ -20,7 +20,8 @@ from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.states import GOING
-from helix_tui.core.ddx.attempts.attempt import AgentCall, Attempt, format_usd
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.costs import AgentCall, format_usd
 from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import NS, format_age, format_day, format_span, parse_instant
 from helix_tui.core.insights.cells import Cell, percentile, table

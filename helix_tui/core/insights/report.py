@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.attempts.attempt import AgentCall, Attempt
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.costs import AgentCall
 from helix_tui.core.ddx.documents.builder import read_graph
 from helix_tui.core.ddx.documents.graph import DocumentsUnreadable
 from helix_tui.core.ddx.measures import (

@@ -19,8 +19,9 @@ from msgspec.structs import replace
 from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, only_archived, read_archive
-from helix_tui.core.ddx.dialect import Dialect, remarks, rule_for
+from helix_tui.core.ddx.dialect import Dialect, rule_for
 from helix_tui.core.ddx.probe import at_hand
+from helix_tui.core.ddx.remarks import remarks
 from helix_tui.core.ddx.runs.running import STALL_AFTER_S, QueueReader, Run
 from helix_tui.core.editing.journal import Journal, edits_of
 from helix_tui.core.ground import log as logs

@@ -11,7 +11,8 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.book import AttemptBook
-from helix_tui.core.ddx.dialect import Dialect, Shut, shut
+from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.ddx.remarks import Shut, shut
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.journal import JournalHistory
 from helix_tui.core.ground.project import Project

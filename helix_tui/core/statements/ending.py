@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from helix_tui.core.ddx.attempts.attempt import Attempt, Sums, count_outcomes, format_sum, sum_calls
+from helix_tui.core.ddx.attempts.attempt import Attempt, count_outcomes
+from helix_tui.core.ddx.attempts.costs import Sums, format_sum, sum_calls
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ground.text import clean_line, counted

@@ -22,7 +22,7 @@ from helix_tui.core.supervision.signals.questions import UNDECIDED, WAITS
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.attempt import Attempt
-    from helix_tui.core.ddx.dialect import Shut
+    from helix_tui.core.ddx.remarks import Shut
     from helix_tui.core.supervision.signals.questions import Asked
 
 MAX_CUTS = 4
@@ -143,7 +143,7 @@ def held_by(bead: Bead, questions: Iterable[Asked] = (), refused: Attempt | None
 
 
 def _attempt_words(last: Attempt, queue: Queue) -> str:
-    from helix_tui.core.ddx.attempts.evidence import interpret
+    from helix_tui.core.ddx.attempts.interpretation import interpret
     from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 
     age = f" {format_age((queue.as_of - last.at) / NS)} ago" if last.at is not None else ""

@@ -18,18 +18,12 @@ from textual.containers import Horizontal, Vertical
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.evidence import (
-    AttemptEvidence,
-    Diff,
-    EvidenceFile,
-    compare,
-    previous_attempt,
-    read_diff,
-    read_evidence,
-)
+from helix_tui.core.ddx.attempts.comparison import compare, previous_attempt
+from helix_tui.core.ddx.attempts.evidence import AttemptEvidence, Diff, EvidenceFile, read_diff, read_evidence
 from helix_tui.core.ddx.files import MAX_POLL
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.core.ddx.runs.transcript import Event, TranscriptTail, transcript_folders
+from helix_tui.core.ddx.runs.transcript import TranscriptTail, transcript_folders
+from helix_tui.core.ddx.runs.transcript_events import Event
 from helix_tui.core.ground.files import read_bytes
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line, counted

@@ -14,7 +14,7 @@ from textual.containers import Container
 
 from helix_tui.core.beads.filter_language import Completion
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.evidence import interpret
+from helix_tui.core.ddx.attempts.interpretation import interpret
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.keymap import bindings

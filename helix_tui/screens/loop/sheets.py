@@ -18,7 +18,7 @@ from textual import on
 from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.ddx.attempts.attempt import format_whole
+from helix_tui.core.ddx.attempts.costs import format_whole
 from helix_tui.core.ddx.claims import PARKED
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.operations import SetEligible

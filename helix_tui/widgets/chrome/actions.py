@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.ddx.runs.transcript import Event
+from helix_tui.core.ddx.runs.transcript_events import Event
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Span
 

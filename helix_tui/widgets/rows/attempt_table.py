@@ -12,7 +12,8 @@ from msgspec import Struct
 from rich.cells import cell_len
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.attempts.attempt import Attempt, count_outcomes, format_sum, sum_calls
+from helix_tui.core.ddx.attempts.attempt import Attempt, count_outcomes
+from helix_tui.core.ddx.attempts.costs import format_sum, sum_calls
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ddx.runs.running import Run

@@ -16,7 +16,8 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.attempts.attempt import Attempt, format_sum
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.costs import format_sum
 from helix_tui.core.ddx.runs.running import Run, beads_at_work
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_span, midnight

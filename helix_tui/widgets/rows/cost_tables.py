@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec import Struct
 from rich.cells import cell_len
 
-from helix_tui.core.ddx.attempts.attempt import format_sum
+from helix_tui.core.ddx.attempts.costs import format_sum
 from helix_tui.core.ground.shares import Share
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.insights.cells import UNKNOWN, Cell, percentile, shown_values

@@ -10,8 +10,11 @@ from itertools import zip_longest
 from msgspec import Struct
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.attempts.attempt import Attempt, Review, Sums, format_parts, format_sum, format_whole
-from helix_tui.core.ddx.attempts.evidence import AttemptCheck, AttemptComparison, AttemptEvidence, Reading
+from helix_tui.core.ddx.attempts.attempt import Attempt, Review
+from helix_tui.core.ddx.attempts.comparison import AttemptComparison
+from helix_tui.core.ddx.attempts.costs import Sums, format_parts, format_sum, format_whole
+from helix_tui.core.ddx.attempts.evidence import AttemptCheck, AttemptEvidence
+from helix_tui.core.ddx.attempts.interpretation import Reading
 from helix_tui.core.ddx.measures import Ratchet
 from helix_tui.core.ddx.runs.running import Fact, Run
 from helix_tui.core.ground.text import clean_block, clean_line, counted, short_id

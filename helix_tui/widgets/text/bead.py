@@ -12,7 +12,7 @@ from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import describe
-from helix_tui.core.ddx.attempts.attempt import format_sum, sum_calls
+from helix_tui.core.ddx.attempts.costs import format_sum, sum_calls
 from helix_tui.core.ground.text import clean_line, counted, short_id, split_block
 from helix_tui.core.ground.time import NS, format_age, parse_instant
 from helix_tui.core.statements.why import Topic, explain

@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.cells import cell_len, set_cell_size
 
 from helix_tui.core.ddx.attempts.evidence import EvidenceFile
-from helix_tui.core.ddx.runs.transcript import Event
+from helix_tui.core.ddx.runs.transcript_events import Event
 from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import clock_time
 from helix_tui.widgets.base.line import Line, Span, cut, spread, wrap_spans

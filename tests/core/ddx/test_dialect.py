@@ -12,8 +12,10 @@ from msgspec.structs import asdict, replace
 
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.ddx.client import Ddx, DdxError, last_error
-from helix_tui.core.ddx.dialect import APRIL, AUGUST, RowGate, difference, read_verbs, remarks, rule_for, shut
+from helix_tui.core.ddx.dialect import APRIL, AUGUST, RowGate, rule_for
+from helix_tui.core.ddx.help_text import read_verbs
 from helix_tui.core.ddx.probe import at_hand, dialect_of
+from helix_tui.core.ddx.remarks import difference, remarks, shut
 from helix_tui.core.ddx.trial import SLOW, try_out
 from helix_tui.core.editing.execute.step_run import hook_warnings
 from helix_tui.core.ground.process import Finished, run

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.beads.readiness import classify
-from helix_tui.core.ddx.dialect import Dialect, remarks, rule_for
+from helix_tui.core.ddx.dialect import Dialect, rule_for
 from helix_tui.core.ddx.probe import at_hand
+from helix_tui.core.ddx.remarks import remarks
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.supervision.stages.build import undone

@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helix_tui.core.beads.record import decode_bead
-from helix_tui.core.ddx.attempts.evidence import interpret, read_evidence
+from helix_tui.core.ddx.attempts.evidence import read_evidence
 from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ddx.attempts.interpretation import interpret
 from helix_tui.core.ddx.runs.running import RunReader
 from helix_tui.core.ddx.runs.transcript import TranscriptTail
 from helix_tui.core.ground.project import find_project

@@ -18,7 +18,8 @@ import pytest
 
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.runs.running import RunReader, holds
-from helix_tui.core.ddx.runs.transcript import TranscriptTail, read_event
+from helix_tui.core.ddx.runs.transcript import TranscriptTail
+from helix_tui.core.ddx.runs.transcript_events import read_event
 from helix_tui.core.ground.project import find_project
 from tests.core.ddx.replay import Replay
 from tests.core.ddx.retellings import LEASES, RETELLINGS, ROWS, ROWS_STAY_OPEN, WORKTREES, Retelling

@@ -13,7 +13,8 @@ import pytest
 from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.runs.running import Run, RunReader
-from helix_tui.core.ddx.runs.transcript import Event, TranscriptTail
+from helix_tui.core.ddx.runs.transcript import TranscriptTail
+from helix_tui.core.ddx.runs.transcript_events import Event
 from helix_tui.core.ground.project import find_project
 from tests.core.ddx.replay import Replay, Step
 

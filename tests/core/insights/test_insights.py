@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.attempts.attempt import AgentCall, Attempt, Tokens
+from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
 from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.ddx.attempts.costs import AgentCall
 from helix_tui.core.ground.shares import share
 from helix_tui.core.ground.time import NS, parse_instant
 from helix_tui.core.insights.cells import percentile, shown_values, table

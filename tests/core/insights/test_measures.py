@@ -10,8 +10,8 @@ import pytest
 
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ddx.attempts.interpretation import interpret
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.insights.cells import table
 from helix_tui.core.insights.report import Measure, read_measures

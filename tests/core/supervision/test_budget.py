@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.ddx.attempts.attempt import AgentCall, sum_calls
+from helix_tui.core.ddx.attempts.costs import AgentCall, sum_calls
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.supervision.run_state.budget import (
     NO_BUDGET,

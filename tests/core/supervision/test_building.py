@@ -11,7 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import classify
-from helix_tui.core.ddx.dialect import AUGUST, DdxVerb
+from helix_tui.core.ddx.dialect import AUGUST
+from helix_tui.core.ddx.help_text import DdxVerb
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.supervision.signals.kept_changes import kept_change, landed_by_opening
 from helix_tui.core.supervision.stages.build import build_bead

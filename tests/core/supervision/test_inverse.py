@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from helix_tui.core.ddx.dialect import APRIL, AUGUST, DdxVerb
+from helix_tui.core.ddx.dialect import APRIL, AUGUST
+from helix_tui.core.ddx.help_text import DdxVerb
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.plan import plan, values_before, way_back
 from helix_tui.core.editing.steps import Overlay, PlanBuilder, same

@@ -11,7 +11,8 @@ from helix_tui.core.beads.record import HELD, REFUSED
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.book import AttemptBook
-from helix_tui.core.ddx.dialect import AUGUST, DdxVerb, Dialect
+from helix_tui.core.ddx.dialect import AUGUST, Dialect
+from helix_tui.core.ddx.help_text import DdxVerb
 from helix_tui.core.editing.eligibility_hold import plan_holds
 from helix_tui.core.editing.execute.gate import QueueState
 from helix_tui.core.editing.operations import DropChange, SetFields

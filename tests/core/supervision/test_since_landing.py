@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.runs.workers import WorkerEnding
+from helix_tui.core.ddx.runs.endings import WorkerEnding
 from helix_tui.core.ground.time import NS, parse_now
 from helix_tui.core.statements.ending import explain_landings, since_landing
 from helix_tui.core.supervision.decide.check import StatusSummary

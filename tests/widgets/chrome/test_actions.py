@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helix_tui.core.ddx.runs.transcript import Event
+from helix_tui.core.ddx.runs.transcript_events import Event
 from helix_tui.widgets.chrome.actions import KEPT, ActionLog, outcome
 
 

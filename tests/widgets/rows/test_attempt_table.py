@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.attempts.attempt import AgentCall, Attempt, Tokens, format_sum, sum_calls
+from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
+from helix_tui.core.ddx.attempts.costs import AgentCall, format_sum, sum_calls
 from helix_tui.core.ground.time import NS, parse_now
 from helix_tui.widgets.figures import look_of
 from helix_tui.widgets.rows.attempt_table import (

@@ -7,7 +7,8 @@ from pathlib import Path
 from textual import on
 
 from helix_tui.core.ddx.attempts.attempt import Review
-from helix_tui.core.ddx.attempts.evidence import AttemptCheck, AttemptEvidence, Reading
+from helix_tui.core.ddx.attempts.evidence import AttemptCheck, AttemptEvidence
+from helix_tui.core.ddx.attempts.interpretation import Reading
 from helix_tui.core.ddx.runs.running import Fact, Run
 from helix_tui.widgets.text.attempt_evidence import AttemptSubject, EvidencePane, evidence_paras
 from helix_tui.widgets.text.diff import DiffFacts, parse_diff

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.ddx.runs.transcript import Event, read_event
+from helix_tui.core.ddx.runs.transcript_events import Event, read_event
 from helix_tui.core.ground.time import clock_time
 from helix_tui.widgets.text.pane import Para
 from helix_tui.widgets.text.transcript import Script, ScriptRows, TranscriptPane

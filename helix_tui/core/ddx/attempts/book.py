@@ -7,7 +7,8 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from helix_tui.core.ddx.attempts.attempt import AgentCall, Attempt, Sums, sum_calls
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.costs import AgentCall, Sums, sum_calls
 from helix_tui.core.ground.time import NS
 
 LONGEST_DAY = 86_400 * NS

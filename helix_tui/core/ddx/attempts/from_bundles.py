@@ -12,7 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from helix_tui.core.ddx.attempts.attempt import Piece, Review, memory_class
+from helix_tui.core.ddx.attempts.attempt import Review, memory_class
+from helix_tui.core.ddx.attempts.pieces import Piece
 from helix_tui.core.ddx.files import decode_object, instant, money, text, whole, word
 from helix_tui.core.ddx.measures import ratchet_reason, read_ratchets, rows_in
 from helix_tui.core.ddx.names import began_at

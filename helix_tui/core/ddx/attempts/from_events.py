@@ -6,7 +6,7 @@ Format: docs/formats/ddx.md §1 (events) and §4 (loop logs, which record the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,14 @@ import msgspec
 from msgspec import Struct
 
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.ddx.attempts.attempt import Attempt, Piece, RowFacts
-from helix_tui.core.ddx.attempts.from_logs import LoopEntry
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.loop_logs import LoopEntry
+from helix_tui.core.ddx.attempts.pieces import Piece, RowFacts
 from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.files import decode_object, instant, money, text, whole
 from helix_tui.core.ddx.names import ATTEMPT_ID, began_at, event_kind
 from helix_tui.core.ground.files import Stamp, below, read_bytes, stamp_of
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.core.ground.time import NS
 
 
 class EventRow(Struct, frozen=True):
@@ -209,87 +209,6 @@ def loop_piece(entry: LoopEntry) -> Piece:
     )
 
 
-MAX_BEGUN = 40_000
-"""Maximum number of beginnings kept, the last reported: 0.3 KB each."""
-
-_ENDS = ("bead.result", "loop.operator_attention")
-"""Entries with which a loop says what came of a bead: a result, or that it stopped before an agent started."""
-
-FOLLOWS_BEGIN_S = 120
-"""Seconds within which an attempt's evidence begins after its loop reports it: commits before dispatch come between."""
-
-
-class Begun(Struct, gc=False):
-    """The beginning of an attempt in a loop log."""
-
-    attempt_id: str
-    """The loop's own name for it, which no other record uses."""
-    bead_id: str
-    loop: str
-    at: int
-    harness: str
-    model: str
-    ended: bool = False
-    """Whether its loop has said since what came of it."""
-
-
-class BegunAttempts:
-    """What loops say has begun (``worker.heartbeat``, from summer 2026): all that a worker leaves if it is killed
-    before its evidence is written.
-    """
-
-    def __init__(self) -> None:
-        """Start with none."""
-        self._by_bead: dict[str, dict[str, Begun]] = {}
-        self._in_order: dict[str, str] = {}  # attempt to bead
-
-    def take(self, entry: LoopEntry) -> bool:
-        """Read one entry; return whether it tells of a beginning that was not known."""
-        bead_id, attempt_id = entry.bead_id, entry.text("attempt_id")
-        known = self._by_bead.get(bead_id, {})
-        if entry.type in _ENDS:
-            for each in known.values():
-                each.ended |= each.loop == entry.session_id and each.at <= (entry.at or 0)
-            return False
-        if entry.type != "worker.heartbeat" or not bead_id or not attempt_id or attempt_id in known or not entry.at:
-            return False
-        harness, model = entry.text("harness"), entry.text("model")
-        begun = Begun(attempt_id, bead_id, entry.session_id, entry.at, harness, model)
-        self._by_bead.setdefault(bead_id, {})[attempt_id] = begun
-        self._in_order[attempt_id] = bead_id
-        if len(self._in_order) > MAX_BEGUN:
-            oldest = next(iter(self._in_order))
-            of_bead = self._by_bead[self._in_order.pop(oldest)]
-            del of_bead[oldest]
-        return True
-
-    def without_evidence(self, bead_id: str, began: Iterable[int]) -> Iterator[Piece]:
-        """The attempts on a bead that have no result and to which no known attempt belongs.
-
-        Args:
-            began: when the known attempts on the bead began; each belongs to the last beginning before it.
-        """
-        known = self._by_bead.get(bead_id, {}).values()
-        if all(each.ended for each in known):
-            return
-        met = set()
-        for instant_ns in began:
-            # the name of an attempt has whole seconds: it may seem to begin before its loop reports it
-            before = [each for each in known if -NS <= instant_ns - each.at < FOLLOWS_BEGIN_S * NS]
-            met |= {max(before, key=lambda each: each.at).attempt_id} if before else set()
-        for each in known:
-            if not each.ended and each.attempt_id not in met:
-                yield Piece(
-                    "heartbeat",
-                    each.attempt_id,
-                    bead_id,
-                    worker_id=each.loop,
-                    harness=each.harness,
-                    model=each.model,
-                    started_at=each.at,
-                )
-
-
 def event_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:
     """The piece from a bead's ``execute-bead`` event: summary = status, body = prose and k=v lines."""
     values = event_values(event.body)
@@ -337,6 +256,7 @@ def told_below(bead: Bead, attempt: Attempt) -> str:
 
 
 _KEY_VALUE = re.compile(r"\w+=")
+
 MAX_TOLD = 20_000
 """Characters of what is told: a reason of some paragraphs."""
 

@@ -33,8 +33,9 @@ from helix_tui.core.ddx.claims import (
     latest,
     lost,
 )
+from helix_tui.core.ddx.runs.bundles import Bundle, Bundles
+from helix_tui.core.ddx.runs.sessions import WINDOW, Doing, Session, Sessions
 from helix_tui.core.ddx.runs.transcript import TranscriptTail, transcript_folders
-from helix_tui.core.ddx.runs.workers import WINDOW, Bundle, Bundles, Doing, Session, Sessions
 from helix_tui.core.ground.files import below
 from helix_tui.core.ground.processes.threads import pid_alive
 from helix_tui.core.ground.project import Project, worktree_roots

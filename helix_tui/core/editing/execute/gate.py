@@ -21,9 +21,10 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.client import MISSING, QUIET, Ddx, DdxError, advice_for, last_error
-from helix_tui.core.ddx.dialect import FAMILIES, Dialect, Remark, Shut, difference, shut
+from helix_tui.core.ddx.dialect import FAMILIES, Dialect
 from helix_tui.core.ddx.git_state import staged_beside_tracker
 from helix_tui.core.ddx.probe import dialect_of
+from helix_tui.core.ddx.remarks import Remark, Shut, difference, shut
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.journal import JournalHistory, Who
 from helix_tui.core.editing.plan import Plan

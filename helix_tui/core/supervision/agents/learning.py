@@ -20,7 +20,8 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import AttemptEvidence, read_evidence
 from helix_tui.core.ddx.names import status_of
-from helix_tui.core.ddx.runs.transcript import Event, TranscriptTail, transcript_folders
+from helix_tui.core.ddx.runs.transcript import TranscriptTail, transcript_folders
+from helix_tui.core.ddx.runs.transcript_events import Event
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS, format_instant

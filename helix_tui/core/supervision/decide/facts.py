@@ -19,8 +19,9 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Archived, find_archived, only_archived, read_archive
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.book import AttemptBook
-from helix_tui.core.ddx.dialect import Shut, dialect_or_family
+from helix_tui.core.ddx.dialect import dialect_or_family
 from helix_tui.core.ddx.documents.source import DocumentChange, Documents, GoverningDocuments
+from helix_tui.core.ddx.remarks import Shut
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.authoring import deterministic
 from helix_tui.core.editing.execute.curator import QueueState

@@ -44,7 +44,7 @@ from helix_tui.core.supervision.signals.responses import response_to
 
 if TYPE_CHECKING:  # imported for types only: callers without drift need not load it
     from helix_tui.core.ddx.attempts.attempt import Attempt
-    from helix_tui.core.ddx.dialect import Shut
+    from helix_tui.core.ddx.remarks import Shut
     from helix_tui.core.memory.reports import Proposal
     from helix_tui.core.supervision.run_state.budget import BudgetUse
     from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding

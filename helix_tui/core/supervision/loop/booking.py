@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ddx.attempts.interpretation import interpret
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.git_state import tracked, uncommitted
 from helix_tui.core.ddx.names import status_of

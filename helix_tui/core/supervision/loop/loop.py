@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.ddx.attempts.attempt import format_tokens, format_whole, read_sums
+from helix_tui.core.ddx.attempts.costs import format_tokens, format_whole, read_sums
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden

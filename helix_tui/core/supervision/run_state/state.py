@@ -25,7 +25,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from helix_tui.core.ddx.attempts.attempt import Sums, read_sums
+from helix_tui.core.ddx.attempts.costs import Sums, read_sums
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import is_locked, read_bytes, stamp_of
 from helix_tui.core.ground.processes.family import CLOCK_MARGIN, began_at, born_at

@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.evidence import interpret
+from helix_tui.core.ddx.attempts.interpretation import interpret
 from helix_tui.core.ddx.attempts.verdict import found_after_landing
 from helix_tui.core.ddx.names import STATUSES, Outcome, status_of
 from helix_tui.core.ground.errors import HelixError

@@ -14,8 +14,8 @@ from msgspec import Struct
 from helix_tui.core.ddx.client import advice_for, starts_no_work
 from helix_tui.core.ddx.git_state import WRITTEN_AT_START, implementation_changes, written_and_shown
 from helix_tui.core.ddx.names import status_of
+from helix_tui.core.ddx.runs.endings import WorkerEnding, read_ending
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.core.ddx.runs.workers import WorkerEnding, read_ending
 from helix_tui.core.ground.errors import WHO
 from helix_tui.core.ground.files import stamp_of
 from helix_tui.core.ground.project import Project, find_ddx

@@ -18,9 +18,10 @@ from msgspec import Struct, to_builtins
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import REFUSED as HELD_AS_REFUSED
 from helix_tui.core.beads.record import TERMINAL, hold_reason
-from helix_tui.core.ddx.attempts.attempt import Attempt, Piece
-from helix_tui.core.ddx.attempts.evidence import interpret
+from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ddx.attempts.interpretation import interpret
+from helix_tui.core.ddx.attempts.pieces import Piece
 from helix_tui.core.ddx.attempts.report import MalformedReport, parse_report
 from helix_tui.core.ddx.client import last_error
 from helix_tui.core.ddx.dialect import Dialect

@@ -19,8 +19,9 @@ from msgspec import Struct, field
 
 from helix_tui.core.ddx.attempts.report import MalformedReport, parse_report
 from helix_tui.core.ddx.client import MISSING, QUIET, TOO_OLD, Ddx, DdxError, last_error
-from helix_tui.core.ddx.dialect import DdxVerb, Dialect
+from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.files import money, whole
+from helix_tui.core.ddx.help_text import DdxVerb
 from helix_tui.core.ddx.names import BARE, DdxAction
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.editing.steps import check_ids

@@ -16,7 +16,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.ddx.attempts.attempt import Attempt, Piece, merge
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.pieces import Piece, merge
 from helix_tui.core.ddx.attempts.report import MalformedReport, parse_report
 from helix_tui.core.ddx.client import FAILED, MALFORMED, DdxError, advice_for, last_error
 from helix_tui.core.ddx.files import instant, money, text, whole

@@ -10,8 +10,9 @@ import pytest
 
 from helix_tui.core.beads.tracker import TrackerReader
 from helix_tui.core.ddx.attempts.from_events import BeadEvents
-from helix_tui.core.ddx.attempts.from_logs import LoopLogs, MetricsFile
+from helix_tui.core.ddx.attempts.from_metrics import MetricsFile
 from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ddx.attempts.loop_logs import LoopLogs
 from helix_tui.core.ddx.files import LineTail
 
 MODULE = "helix_tui.core.ddx.attempts"

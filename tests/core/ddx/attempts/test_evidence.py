@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Claims, Queue, classify
 from helix_tui.core.ddx.attempts.attempt import Attempt, Review
-from helix_tui.core.ddx.attempts.evidence import PROMPT_CAP, interpret, read_diff, read_evidence
+from helix_tui.core.ddx.attempts.evidence import PROMPT_CAP, read_diff, read_evidence
+from helix_tui.core.ddx.attempts.interpretation import interpret
 from helix_tui.core.ground.time import NS, parse_instant
 from tests.programs import parse_rows
 

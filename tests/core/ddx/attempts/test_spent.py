@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helix_tui.core.beads.record import Bead, decode_bead
-from helix_tui.core.ddx.attempts.attempt import (
+from helix_tui.core.ddx.attempts.costs import (
     Amount,
     Sums,
     format_sum,

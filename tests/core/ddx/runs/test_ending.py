@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.ddx.runs.workers import WorkerEnding, read_ending
+from helix_tui.core.ddx.runs.endings import WorkerEnding, read_ending
 
 LOOP = "agent-loop-1795330349559331004"
 

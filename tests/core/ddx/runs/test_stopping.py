@@ -11,7 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.ddx.dialect import APRIL, AUGUST, DdxVerb
+from helix_tui.core.ddx.dialect import APRIL, AUGUST
+from helix_tui.core.ddx.help_text import DdxVerb
 from helix_tui.core.ddx.runs.running import Fact, Run
 from helix_tui.core.supervision.run_state.run_control import is_server, next_picks, ways_to_stop
 from tests.core.supervision.conftest import queue_of, row

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helix_tui.core.ddx.files import LineTail
-from helix_tui.core.ddx.runs.transcript import TranscriptTail, last_tool, phase, read_event, target, transcript_folders
+from helix_tui.core.ddx.runs.transcript import TranscriptTail, last_tool, phase, transcript_folders
+from helix_tui.core.ddx.runs.transcript_events import read_event, target
 
 
 def line(kind: str, seq: int, **data: Any) -> str:

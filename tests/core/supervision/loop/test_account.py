@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from helix_tui.core.ddx.attempts.attempt import Piece, merge
+from helix_tui.core.ddx.attempts.pieces import Piece, merge
 from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.run_state.budget import Account
 from helix_tui.core.supervision.stages.results import LoopResult, LoopTurn

@@ -1,210 +1,32 @@
-"""Read ddx's logs of attempts, row by row: metrics, run records, and the index of agent calls.
+"""Read DDx's index of agent calls, one row per call for any purpose, and assign the calls to attempts (`Spent`).
 
-``.ddx/metrics/attempts.jsonl`` has one row per attempt, ``.ddx/run-state`` one record per running attempt, the session
-index (``.ddx/agent-logs/sessions``) one row per call for any purpose: `Spent` assigns those to attempts. The logs of
-loops are read here too; their types and fields are open sets.
-Formats: docs/formats/ddx.md §4, §4.1, §5.
+Format: docs/formats/ddx.md §5.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.ddx.attempts.attempt import AgentCall, Attempt, Part, Piece, Tokens
-from helix_tui.core.ddx.claims import Claim, run_state_claim, run_state_files
-from helix_tui.core.ddx.files import JsonCache, LineTail, decode_object, instant, money, text, whole
+from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
+from helix_tui.core.ddx.attempts.costs import AgentCall, Part
+from helix_tui.core.ddx.attempts.loop_logs import LoopEntry, unrecorded_checks
+from helix_tui.core.ddx.files import LineTail, instant, money
 from helix_tui.core.ground.files import Folder
-from helix_tui.core.ground.time import NS, parse_instant
-
-
-class MetricRow(Struct, gc=False):
-    """One row; fields of a later schema are left out."""
-
-    attempt_id: str = ""
-    bead_id: str = ""
-    session_id: str = ""
-    ts_start: str = ""
-    ts_end: str = ""
-    model: str = ""
-    harness: str = ""
-    provider: str = ""
-    outcome: str = ""
-    exit_code: int | None = None
-    cost_usd: float | None = None
-    duration_ms: int | None = None
-    input_tokens: int | None = None
-    cached_tokens: int | None = None
-    output_tokens: int | None = None
-    total_tokens: int | None = None
-    review_verdict: str = ""
-
-
-_decode_metric = msgspec.json.Decoder(MetricRow).decode
-
-
-MAX_ROWS = 40_000
-"""Maximum number of rows kept, the last written: 0.6 KB each, 24 MB in all."""
-
-
-class MetricsFile:
-    """The rows so far; appended rows are added, and a rewritten file is read from its start."""
-
-    def __init__(self, ddx_dir: Path) -> None:
-        self._tail = LineTail(ddx_dir / "metrics" / "attempts.jsonl", cap=64 << 20)
-        self.rows: dict[str, MetricRow] = {}
-        self.unread = 0
-
-    def refresh(self) -> set[str]:
-        """Read appended rows; return the ids of their beads."""
-        dirty = self._take(self._tail.poll())
-        while self._tail.behind:
-            dirty |= self._take(self._tail.poll())
-        for oldest in [*islice(self.rows, max(0, len(self.rows) - MAX_ROWS))]:
-            dirty.add(self.rows.pop(oldest).bead_id)
-        return dirty
-
-    def _take(self, lines: list[bytes]) -> set[str]:
-        """Add the rows of one poll; any poll may find that the file was replaced."""
-        dirty: set[str] = set()
-        if self._tail.replaced:
-            # beads not in the new file lose their rows
-            dirty |= {row.bead_id for row in self.rows.values()}
-            self.rows, self.unread = {}, 0
-        for line in lines:
-            row = _row(line)
-            if row is not None:
-                earlier = self.rows.pop(row.attempt_id, None)  # the last written row comes last
-                self.rows[row.attempt_id] = _completed(row, earlier)
-                dirty.add(row.bead_id)
-            elif line.strip():
-                self.unread += 1
-        return dirty
-
-
-def _row(line: bytes) -> MetricRow | None:
-    try:
-        row = _decode_metric(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # one field of a wrong type costs that field, not the row
-        try:
-            document = decode_object(line)
-        except ValueError:
-            return None
-        texts: dict[str, object] = {key: text(document, key) for key in _METRIC_TEXTS}
-        numbers = {key: whole(document.get(key)) for key in _METRIC_COUNTS}
-        row = msgspec.convert(texts | numbers | {"cost_usd": money(document.get("cost_usd"))}, MetricRow)
-    return row if row.attempt_id else None
-
-
-def _completed(row: MetricRow, earlier: MetricRow | None) -> MetricRow:
-    """The row with what an earlier row of its attempt knows.
-
-    Where ddx lands or keeps work of before, it writes one more row, with an end, an outcome and a duration of 0.
-    """
-    if not row.duration_ms and not row.ts_start:
-        row.duration_ms = None
-    for name in _METRIC_FIELDS if earlier is not None else ():
-        if getattr(row, name) in ("", None):
-            setattr(row, name, getattr(earlier, name))
-    return row
-
-
-def metric_piece(row: MetricRow) -> Piece:
-    """The piece from a row."""
-    ended = instant(row.ts_end)
-    return Piece(
-        "metrics",
-        row.attempt_id,
-        row.bead_id,
-        status=row.outcome,
-        session_id=row.session_id,
-        harness=row.harness,
-        model=row.model,
-        provider=row.provider,
-        started_at=instant(row.ts_start),
-        finished_at=ended,
-        duration_ms=whole(row.duration_ms),
-        tokens_in=whole(row.input_tokens),
-        tokens_cached=whole(row.cached_tokens),
-        tokens_out=whole(row.output_tokens),
-        tokens=whole(row.total_tokens),
-        cost_usd=money(row.cost_usd),
-        exit_code=row.exit_code,
-        review_verdict=row.review_verdict,
-        at=ended,
-    )
-
-
-_METRIC_FIELDS = tuple(f.name for f in msgspec.structs.fields(MetricRow))
-_METRIC_TEXTS = tuple(f.name for f in msgspec.structs.fields(MetricRow) if f.type is str)
-_METRIC_COUNTS = tuple(f.name for f in msgspec.structs.fields(MetricRow) if f.type is not str and f.name != "cost_usd")
-
-
-class RunStates:
-    """The run records of a project, read repeatedly."""
-
-    def __init__(self, ddx_dir: Path) -> None:
-        self._ddx = ddx_dir
-        self._folder = Folder(ddx_dir / "run-state")
-        self._documents = JsonCache(limit=1 << 20)
-        self._claims: dict[str, Claim] = {}
-        self._by_bead: dict[str, dict[str, Piece]] = {}
-
-    def refresh(self) -> set[str]:
-        """Read what changed; return the ids of beads whose attempts may differ now."""
-        found: dict[str, Claim] = {}
-        for path in run_state_files(self._ddx, self._folder):
-            document = self._documents.load(path)
-            claim = run_state_claim(path, document) if document is not None else None
-            if claim is not None and claim.attempt_id:
-                found.setdefault(claim.attempt_id, claim)
-        self._documents.sweep()
-        facts = {name: _facts_of(claim) for name, claim in found.items()}
-        before = {name: _facts_of(claim) for name, claim in self._claims.items()}
-        names = {name for name in facts.keys() | before.keys() if facts.get(name) != before.get(name)}
-        if not names:
-            return set()
-        self._claims = found
-        self._by_bead = {}
-        for claim in found.values():
-            self._by_bead.setdefault(claim.bead_id, {})[claim.attempt_id] = _piece(claim)
-        return {row[0] for name in names for row in (facts.get(name), before.get(name)) if row is not None}
-
-    def of(self, bead_id: str) -> tuple[Piece, ...]:
-        """The pieces on attempts of a bead."""
-        return tuple(self._by_bead.get(bead_id, {}).values())
-
-
-def _facts_of(claim: Claim) -> tuple[str, int | None, str, str]:
-    """What an attempt takes from its run record, without fields that every heartbeat changes."""
-    return claim.bead_id, claim.started_at, claim.harness, claim.model
-
-
-def _piece(claim: Claim) -> Piece:
-    return Piece(
-        "run-state",
-        claim.attempt_id,
-        claim.bead_id,
-        worker_id=claim.worker_id,
-        harness=claim.harness,
-        model=claim.model,
-        started_at=claim.started_at,
-    )
-
+from helix_tui.core.ground.time import NS
 
 FOLLOWS_S = 30
 """Seconds within which ddx reviews or triages an attempt after its end."""
 
+
 NEAR_ROWS = 16
 """How many rows back its attempt is searched for: several workers write into one index."""
+
 
 _NOT_REACHED = ("ResolveRoute:", "under-specified routing", "no viable routing candidate")
 """Details of a call for which ddx found no agent, so that none was called."""
@@ -460,95 +282,3 @@ def _with_calls(attempt: Attempt, calls: Iterable[IndexedCall]) -> Attempt:
         ]
         changed = replace(changed, tokens=Tokens(parts[0], parts[1], parts[2], sum(total)))
     return changed
-
-
-_NO_DATA: dict[str, Any] = {}
-
-
-class LoopEntry(Struct, frozen=True):
-    """One line of a loop log."""
-
-    type: str
-    at: int | None
-    session_id: str
-    data: Mapping[str, Any]
-
-    @property
-    def bead_id(self) -> str:
-        """The id of its bead, or ""."""
-        return self.text("bead_id")
-
-    def text(self, key: str) -> str:
-        """A text field of its data, or ""."""
-        value = self.data.get(key)
-        return value if isinstance(value, str) else ""
-
-
-_THROWN_AWAY = "project root mutation rejected"
-
-
-def unrecorded_checks(entries: Iterable[LoopEntry]) -> Iterator[AgentCall]:
-    """Readiness checks whose answer ddx threw away because the work tree had changed: it writes no cost of them."""
-    for entry in entries:
-        if entry.type.startswith("pre_claim_intake.") and _THROWN_AWAY in entry.text("detail"):
-            yield AgentCall("checks", entry.at or 0, bead_id=entry.bead_id)
-
-
-def parse_entry(line: bytes) -> LoopEntry | None:
-    """A loop log's line, or None if it is not an object with a type."""
-    try:
-        entry = decode_object(line)
-    except ValueError:
-        return None
-    kind = entry.get("type")
-    if not isinstance(kind, str):
-        return None
-    data = entry.get("data")
-    session = entry.get("session_id")
-    return LoopEntry(
-        kind,
-        parse_instant(entry.get("ts")),
-        session if isinstance(session, str) else "",
-        data if isinstance(data, dict) else _NO_DATA,
-    )
-
-
-class LoopLogs:
-    """New entries of every loop log of a project, poll by poll."""
-
-    def __init__(self, ddx_dir: Path) -> None:
-        self._cli = Folder(ddx_dir / "agent-logs")
-        self._server = Folder(ddx_dir / "workers")
-        self._tails: dict[Path, LineTail] = {}
-
-    def poll(self, changed: Iterable[Path] | None = None) -> list[LoopEntry]:
-        """Entries since the last poll; ``changed`` names the only files that may have any."""
-        entries: list[LoopEntry] = []
-        paths = self.paths(changed)
-        if changed is None:
-            # only a full look shows which logs are gone; otherwise an open console would keep them all
-            there = set(paths)
-            self._tails = {path: tail for path, tail in self._tails.items() if path in there}
-        for path in paths:
-            tail = self._tails.get(path)
-            if tail is None:
-                tail = self._tails[path] = LineTail(path)
-            lines = tail.poll()
-            # a poll reads up to a cap: continue, or a run would lack its end
-            while tail.behind:
-                lines += tail.poll()
-            entries += [entry for line in lines if (entry := parse_entry(line)) is not None]
-        return entries
-
-    def paths(self, changed: Iterable[Path] | None = None) -> list[Path]:
-        """The loop logs of the project, or those among the files that changed."""
-        if changed is not None:
-            return [path for path in changed if _is_loop_log(path)]
-        paths = [self._cli.path / name for name in self._cli.names() if name.startswith("agent-loop-")]
-        paths += [self._server.path / name / "worker-events.jsonl" for name in self._server.names()]
-        return paths
-
-
-def _is_loop_log(path: Path) -> bool:
-    named = path.name.startswith("agent-loop-") and path.suffix == ".jsonl"
-    return named or path.name == "worker-events.jsonl"
