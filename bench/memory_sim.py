@@ -27,19 +27,9 @@ from typing import Literal
 
 import numpy as np
 
+from helix_tui.core.memory.credit import Tally, attribute, base_rate, exposure
 from helix_tui.core.memory.feedback import change
-from helix_tui.core.memory.ranking import (
-    RANKERS,
-    Array,
-    Ranked,
-    Ranker,
-    RankingEvidence,
-    Tally,
-    attribute,
-    base_rate,
-    exposure,
-    mean_use,
-)
+from helix_tui.core.memory.ranking import RANKERS, Array, Ranked, Ranker, RankingEvidence, mean_use
 
 Reports = Literal["informative", "uninformative"]
 Worth = Literal["helpful", "neutral", "harmful"]

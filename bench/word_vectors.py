@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from helix_tui.core.embedding.minilm import load_encoder
 from helix_tui.core.embedding.word_vectors import DIMENSIONS, STEM_BYTES, TABLE
-from helix_tui.core.memory.ranking import stem, telling, words
+from helix_tui.core.memory.words import stem, telling, words
 
 Array = NDArray[np.float32]
 

@@ -96,7 +96,7 @@ def open_at(app: App[object], path: Path, line: int) -> str:
 def open_first_change(screen: HelixScreen, attempt: Attempt | None) -> None:
     """Open the first line that an attempt changed once git has found it, unless the user has gone elsewhere."""
     from helix_tui.core.ddx.attempts.evidence import read_diff
-    from helix_tui.widgets.text.diff import first_change, parse_diff
+    from helix_tui.widgets.text.diff_lines import first_change, parse_diff
 
     if attempt is None:
         screen.console.say("no attempt on this row: nothing to open in the editor", "warning")

@@ -14,7 +14,8 @@ from helix_tui.core.ddx.names import DdxAction
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import find_executable
 from helix_tui.core.editing.lifecycle import CloseBead
-from helix_tui.core.editing.steps import OperationRefused, Overlay, PlanBuilder
+from helix_tui.core.editing.overlay import Overlay
+from helix_tui.core.editing.steps import OperationRefused, PlanBuilder
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.supervision.stages.delegate import NOBODY, Delegate
 from tests.conftest import ProjectFactory

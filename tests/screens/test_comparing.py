@@ -14,7 +14,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.comparison import compare, previous_attempt, touched
 from helix_tui.screens.loop.attempt_screen import ALIKE, load_comparison
 from helix_tui.widgets.text.attempt_evidence import MAX_COMPARED, ComparisonFacts, _files, _why
-from helix_tui.widgets.text.diff import DiffFacts, FileDiff
+from helix_tui.widgets.text.diff_lines import DiffFacts, FileDiff
 from tests.screens.loop_host import Attempts, open_loop, settled
 
 

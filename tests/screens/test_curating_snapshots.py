@@ -13,7 +13,7 @@ import pytest
 from textual.pilot import Pilot
 
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.editing.steps import Conflict, Difference
+from helix_tui.core.editing.differences import Conflict, Difference
 from helix_tui.core.supervision.requests import UndoRequest
 from helix_tui.screens.editing.preview import TroubleSheet
 from helix_tui.screens.queue.screen import QueueScreen

@@ -25,7 +25,8 @@ from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.statements.notifications import claimed
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.signals.focus import plan_focus
-from helix_tui.core.supervision.signals.questions import OpenQuestions, Tried, bead_fingerprint
+from helix_tui.core.supervision.signals.questions import OpenQuestions
+from helix_tui.core.supervision.signals.tried import Tried, bead_fingerprint
 from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.needs.actions import BesideQueue
 from helix_tui.screens.needs.screen import NeedsScreen

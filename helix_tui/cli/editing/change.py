@@ -22,15 +22,18 @@ from helix_tui.cli.programs import tidy_when_killed
 from helix_tui.cli.trust_question import ask_person
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.editing.differences import Conflict
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.execute.gate import Executable, find_executable
 from helix_tui.core.editing.execute.step_run import with_real_ids
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.operations import Operation, SetFields
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan import Plan, plan, values_before
 from helix_tui.core.editing.preview import MAX_PLACES, Consequences, foresee
-from helix_tui.core.editing.steps import CommandStep, Conflict, Edits, Overlay, PlanBuilder
+from helix_tui.core.editing.steps import CommandStep, PlanBuilder
 from helix_tui.core.editing.undo import NotUndoable, Unreadable
+from helix_tui.core.editing.values import Edits
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.supervision.agents.hooks import SKIP

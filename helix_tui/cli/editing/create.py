@@ -12,7 +12,7 @@ from helix_tui.cli.editing.change import add_dry_run, change, resolve
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.editing.authoring import AuthoringVerdict, judge
 from helix_tui.core.editing.operations import CreateBead
-from helix_tui.core.editing.steps import edge
+from helix_tui.core.editing.values import edge
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.agents.hooks import SKIP
 

@@ -8,7 +8,7 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import add_dry_run, change_steps, clear_errors, curator_of, some
 from helix_tui.cli.loading import find_bead
 from helix_tui.core.editing.execute.curator import Curator, QueueState
-from helix_tui.core.editing.steps import Overlay
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
 

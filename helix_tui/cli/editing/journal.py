@@ -12,12 +12,13 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import add_dry_run, clear_errors, consequence_lines, curator_of, how_far, some
+from helix_tui.core.editing.differences import Conflict, Difference
 from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.plan import Plan
 from helix_tui.core.editing.preview import foresee
-from helix_tui.core.editing.steps import Conflict, Difference, apart
 from helix_tui.core.editing.undo import EntryChecker, EntryStatus, NotUndoable, UndoStep, Unreadable
+from helix_tui.core.editing.values import apart
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import NS, format_age, format_instant, now_ns
 from helix_tui.core.supervision.signals.questions import follow_undo

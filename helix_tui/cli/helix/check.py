@@ -28,8 +28,8 @@ from helix_tui.core.supervision.decide.check import Asking, Checker, CheckFailed
 from helix_tui.core.supervision.decide.facts import Facts
 from helix_tui.core.supervision.decide.verdict import NextVerdict
 from helix_tui.core.supervision.signals.drift import DriftWatch
-from helix_tui.core.supervision.signals.focus import EVERYTHING, read_scope
 from helix_tui.core.supervision.signals.kept_changes import hold_reasons, refused_changes
+from helix_tui.core.supervision.signals.scope import EVERYTHING, read_scope
 from helix_tui.core.supervision.stages.stage_run import command_of
 from helix_tui.core.supervision.stages.table import STAGES
 

@@ -26,7 +26,7 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.insights.report import batch_of, trials
 from helix_tui.core.supervision.loop.work import RunOptions
 from helix_tui.core.supervision.run_state.budget import with_memories_given
-from helix_tui.core.supervision.signals.focus import named_beads
+from helix_tui.core.supervision.signals.scope import named_beads
 from helix_tui.core.supervision.stages.commit import CommitError, clean_tree
 from helix_tui.core.supervision.stages.stage_run import command_of, perform
 from helix_tui.core.supervision.stages.table import STAGES, render

@@ -26,15 +26,8 @@ from helix_tui.core.editing.plan import plan
 from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns
-from helix_tui.core.supervision.signals.questions import (
-    UnknownQuestion,
-    answering,
-    decide_escalation,
-    deciding,
-    escalated,
-    kept_by,
-    still_asked,
-)
+from helix_tui.core.supervision.signals.escalation import answering, decide_escalation, deciding, escalated, kept_by
+from helix_tui.core.supervision.signals.questions import UnknownQuestion, still_asked
 from helix_tui.core.supervision.signals.responses import ApprovalNeeded, Autonomy
 from helix_tui.core.supervision.stages.results import answer_question
 from helix_tui.core.supervision.stages.stage_run import command_of, perform

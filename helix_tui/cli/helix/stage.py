@@ -25,8 +25,8 @@ from helix_tui.core.editing.plan import plan
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.decide.check import Checker, facts_text
 from helix_tui.core.supervision.decide.verdict import decide
-from helix_tui.core.supervision.signals.focus import WORD, read_scope
 from helix_tui.core.supervision.signals.responses import Level
+from helix_tui.core.supervision.signals.scope import WORD, read_scope
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate
 from helix_tui.core.supervision.stages.results import raise_from
 from helix_tui.core.supervision.stages.stage_run import (

@@ -142,7 +142,7 @@ def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> Non
 
 def _stuck(call: Call) -> int:
     from helix_tui.cli.helix.shared import curator_of, explained, note_difference
-    from helix_tui.core.editing.steps import Overlay
+    from helix_tui.core.editing.overlay import Overlay
     from helix_tui.core.statements.stuck import find_stuck, mend_words
     from helix_tui.core.supervision.decide.check import document_facts
     from helix_tui.core.supervision.decide.facts import unasked
@@ -151,7 +151,8 @@ def _stuck(call: Call) -> int:
     from helix_tui.core.supervision.signals.drift import DriftWatch
     from helix_tui.core.supervision.signals.focus import read_focus
     from helix_tui.core.supervision.signals.orphans import find_left
-    from helix_tui.core.supervision.signals.questions import OpenQuestions, still_tried
+    from helix_tui.core.supervision.signals.questions import OpenQuestions
+    from helix_tui.core.supervision.signals.tried import still_tried
 
     if call.options.recover is not None:
         return _recover(call)
@@ -223,8 +224,8 @@ def _next(call: Call) -> int:
     from helix_tui.core.ddx.attempts.index import AttemptIndex
     from helix_tui.core.statements.why import held_by
     from helix_tui.core.supervision.decide.needs import asked_of
-    from helix_tui.core.supervision.signals.focus import siblings
     from helix_tui.core.supervision.signals.kept_changes import attempts_now, refused_changes
+    from helix_tui.core.supervision.signals.scope import siblings
 
     present = load(call)
     # A bead that ddx refuses to hand out is nobody's next bead.

@@ -18,8 +18,10 @@ from helix_tui.core.beads.tracker import only_archived, read_archive
 from helix_tui.core.ddx.attempts.costs import format_sum, format_usd, format_whole
 from helix_tui.core.ground.text import clean_line, counted, fit, short_id
 from helix_tui.core.ground.time import format_instant, format_span
+from helix_tui.core.insights.burn import Burn, burn, to_do
 from helix_tui.core.insights.cells import DIMENSIONS, Cell, percentile, table
-from helix_tui.core.insights.forecast import Burn, Failing, Forecast, burn, failing, forecast, to_do
+from helix_tui.core.insights.failing import Failing, failing
+from helix_tui.core.insights.forecast import Forecast, forecast
 from helix_tui.core.insights.report import (
     Batch,
     Measure,

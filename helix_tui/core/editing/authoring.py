@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from helix_tui.core.editing.steps import called, targets
+from helix_tui.core.editing.steps import called
+from helix_tui.core.editing.values import targets
 from helix_tui.core.ground.text import LatePattern
 
 PHASES = ("frame", "design", "test", "build", "deploy", "iterate", "review")
@@ -46,8 +47,6 @@ _TARGET = LatePattern(
 )
 """Names of commands, paths, fields, tests as languages name them, and make targets."""
 _VAGUE = LatePattern(r"\b(works?|correct(ly)?|complete(ly)?|aligned?)\b", re.IGNORECASE)
-
-
 Level = Literal["error", "warning"]
 
 

@@ -17,19 +17,18 @@ from typing import Any
 from helix_tui.core.beads.record import FOCUS_MARK, TERMINAL
 from helix_tui.core.editing.eligibility_hold import give_back
 from helix_tui.core.editing.operation import Operation
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.steps import (
     CLAIM_FIELDS,
     FLAGS,
     OperationRefused,
-    Overlay,
     PlanBuilder,
     called,
-    edge,
     named,
     option,
     stored,
-    targets,
 )
+from helix_tui.core.editing.values import edge, targets
 from helix_tui.core.ground.time import NEVER, parse_instant
 
 STEP = 10

@@ -1,128 +1,31 @@
-"""Plan status changes and new beads, by the lifecycle of each era.
+"""Plan status changes, by the lifecycle of each era.
 
-Rules: docs/formats/ddx.md §1 (lifecycle, auto-close cascade) and §2. April lets any of its three statuses follow any
-other; later releases check each step, and close further beads by themselves. For the latter there are two rules: open
-beads that the closed one supersedes close too, unless they are held or were worked on; and an epic, or a bead that no
-worker may pick, closes once all its children are finished. Each release's `Dialect` says which of these it does.
-
-A new bead always gets a ``--priority``, as ddx defaults to P0; notes and, without ``--depends-on``, dependencies follow
-as separate commands.
+Rules: docs/formats/ddx.md §1 (lifecycle) and §2. April lets any of its three statuses follow any other; later releases
+check each step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
-from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.editing.cascade import cascade, near_cascade
 from helix_tui.core.editing.fields import (
     ALIASES,
-    KEPT_BY_DDX,
-    OWN_COMMAND,
-    chain,
-    check_labels,
-    checked_priority,
     must_exist,
     plan_fields,
 )
 from helix_tui.core.editing.operation import Operation
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.steps import (
     CLAIM_FIELDS,
-    FLAGS,
-    NEW,
     OperationRefused,
-    Overlay,
     PlanBuilder,
     called,
-    edge,
     named,
     option,
-    replacements,
-    stored,
 )
 from helix_tui.core.ground.time import format_instant
-
-HOLDING_LABELS = frozenset({"manual-hold", "no-auto-close", "container"})
-"""Labels that keep a superseded bead open."""
-
-
-def cascade(overlay: Overlay, closed: str, dialect: Dialect) -> dict[str, str]:
-    """Beads that change with the closing of ``closed``, each with its new status."""
-    falls = {}
-    if dialect.closes_superseded:
-        below = (bead_id for bead_id in _superseded(overlay, closed) if _may_fall(overlay, bead_id, closed))
-        falls = dict.fromkeys(below, "closed")
-    # DDx counts the children as they were before the superseded ones closed.
-    done = {closed: "closed"}
-    upper = overlay.parent(closed)
-    while upper and upper in overlay and upper not in done and upper not in falls:
-        if not _finished(overlay, upper, done, dialect) or not _closes(overlay, upper, dialect):
-            break
-        if overlay.status(upper) not in TERMINAL:
-            falls[upper] = "closed"
-        done[upper] = "closed"
-        upper = overlay.parent(upper) if dialect.climbs else ""
-    return falls
-
-
-def _closes(overlay: Overlay, upper: str, dialect: Dialect) -> bool:
-    """Whether this release closes such a bead once all its children are finished."""
-    if dialect.closes_ineligible and overlay.value(upper, "execution-eligible") is False:
-        return True
-    return dialect.closes_epics and looks_like_epic(overlay.bead(upper))
-
-
-def near_cascade(overlay: Overlay, closed: str) -> set[str]:
-    """Every bead that any release might close after ``closed``."""
-    above = (each for each in chain(closed, overlay.parent) if each in overlay and each != closed)
-    return {*_superseded(overlay, closed), *above}
-
-
-def _superseded(overlay: Overlay, closed: str) -> Iterator[str]:
-    """Open beads that name ``closed`` as what replaces them, by field or by label."""
-    for bead_id in overlay.replaced_by(closed):
-        if bead_id == closed or overlay.status(bead_id) != "open":
-            continue
-        if closed in replacements(overlay.bead(bead_id)):
-            yield bead_id
-
-
-def _may_fall(overlay: Overlay, bead_id: str, closed: str) -> bool:
-    # the rest are reasons to keep a bead open: dependents, work begun, notes, a claim
-    waiting = (
-        other
-        for other in overlay.queue.graph.dependents.get(bead_id, ())
-        if other != bead_id and overlay.status(other) == "open" and bead_id in overlay.depends_on(other)
-    )
-    if next(waiting, None) is not None:
-        return False
-    if any(
-        target in overlay and target != closed and overlay.status(target) not in TERMINAL
-        for target in overlay.depends_on(bead_id)
-    ):
-        return False
-    if str(overlay.value(bead_id, "notes") or "").strip() or HOLDING_LABELS & set(overlay.bead(bead_id).labels):
-        return False
-    if overlay.leases.get(bead_id, overlay.queue.claims.leases.get(bead_id, False)):
-        return False
-    return not any(_of_work(event) for event in overlay.value(bead_id, "events") or ())
-
-
-def _of_work(event: object) -> bool:
-    kind = event.get("kind") if isinstance(event, dict) else None
-    return isinstance(kind, str) and (
-        kind == "execute-bead" or any(word in kind for word in ("execution", "dispatch", "work"))
-    )
-
-
-def _finished(overlay: Overlay, upper: str, done: dict[str, str], dialect: Dialect) -> bool:
-    """Whether there are children and all are finished."""
-    children = overlay.children(upper)
-    ends = TERMINAL if dialect.cancelled_counts else {"closed"}
-    return bool(children) and all(child in done or overlay.status(child) in ends for child in children)
-
 
 BLOCKER_FIELDS = ("lifecycle-external-blocker-reason", "lifecycle-cross-repo-blocker-ref")
 """Fields of a blocked bead, removed when it is unblocked."""
@@ -441,99 +344,3 @@ def _held(overlay: Overlay, bead_id: str) -> bool:
     if bead_id not in overlay.queue.beads:
         return False
     return any(reason.kind == "claimed" for reason in overlay.queue.standing(bead_id).reasons)
-
-
-class CreateBead(Operation, frozen=True, kw_only=True, tag="create"):
-    """Make a new bead with ``bead create``, then with commands for what that has no flag for. The priority is always
-    passed, as ddx defaults to P0.
-    """
-
-    title: str
-    bead_id: str = ""
-    """Empty: it has no id yet."""
-    issue_type: str = "task"
-    priority: int = 2
-    labels: Sequence[str] = ()
-    parent: str = ""
-    depends_on: Sequence[str] = ()
-    spec_id: str = ""
-    acceptance: str = ""
-    description: str = ""
-    notes: str = ""
-    fields: dict[str, str] = {}
-
-    @property
-    def saying(self) -> str:
-        return f"create “{called(self.title)}”"
-
-    def plan(self, writing: PlanBuilder) -> None:
-        overlay, title = writing.overlay, self.title
-        if not title.strip():
-            raise OperationRefused("every bead has a title; write one")
-        check_labels(self.labels)
-        level = checked_priority(self.priority)
-        if self.parent:
-            must_exist(overlay, self.parent)
-        targets = tuple(dict.fromkeys(self.depends_on))
-        for target in targets:
-            must_exist(overlay, target, "ddx accepts no dependency on a bead that is not in the tracker")
-            if not writing.dialect.waits_on_parents and target in chain(self.parent, writing.overlay.parent):
-                raise OperationRefused(
-                    f"{called(target)} is above the new bead in the tree, and ddx lets no bead wait on one above it"
-                )
-        # one plan may create several beads, each with its own placeholder
-        place = NEW if NEW not in overlay else f"(new {len(overlay.added) + 1})"
-        extra = _extra(writing, self)
-        # the row that ddx will write, then the arguments for it
-        row: dict[str, Any] = {
-            "title": title,
-            "status": "open",
-            "priority": level,
-            "issue_type": self.issue_type or "task",
-            "labels": list(self.labels) or None,
-            "parent": self.parent or None,
-            "acceptance": self.acceptance or None,
-            "description": self.description or None,
-            **extra,
-        }
-        words: list[str] = []
-        # a title that looks like a flag is given last, after --
-        if not title.startswith("-"):
-            words.append(title)
-        words += option("--type", row["issue_type"]) + option("--priority", str(level))
-        for name in ("labels", "parent", "acceptance", "description"):
-            if row[name]:
-                words += option(FLAGS[name], ",".join(row[name]) if name == "labels" else row[name])
-        for name, value in extra.items():
-            words += option("--set", f"{name}={'true' if value is True else 'false' if value is False else value}")
-        if targets and writing.dialect.depends_on:
-            words += option("--depends-on", ",".join(targets))
-            row["dependencies"] = [edge(place, target) for target in targets]
-        if title.startswith("-"):
-            words += ["--", title]
-        born = {"created_at": format_instant(overlay.queue.as_of)}
-        writing.add("create", words, {place: row}, ripple={place: born}, creates=place)
-        _afterwards(writing, place, targets, self.notes)
-
-
-def _afterwards(writing: PlanBuilder, place: str, targets: tuple[str, ...], notes: str) -> None:
-    """Add the commands for what ``bead create`` has no flag for."""
-    if targets and not writing.dialect.depends_on:
-        for target in targets:
-            edges = [*(writing.overlay.value(place, "dependencies") or ()), edge(place, target)]
-            writing.add("dep", ("add", place, target), {place: {"dependencies": edges}})
-    if notes:
-        writing.update(place, {"notes": notes})
-
-
-def _extra(writing: PlanBuilder, wanted: CreateBead) -> dict[str, Any]:
-    fields = {"spec-id": wanted.spec_id, **wanted.fields}
-    extra = {}
-    for name, text in fields.items():
-        if name in KEPT_BY_DDX or name in OWN_COMMAND or name in FLAGS or name in ("status", "issue_type"):
-            raise OperationRefused(f"“{called(name)}” is not set with --set at creation; it has its own option or none")
-        if text:
-            value = stored(name, text, writing.dialect)
-            # At creation a rank stays text.
-            extra[name] = text if name == "queue-rank" else value
-    return extra

@@ -1,5 +1,6 @@
 """The operations on the queue: one class a kind, with its values and its plan."""
 
+from helix_tui.core.editing.create_bead import CreateBead
 from helix_tui.core.editing.fields import (
     AddDependency,
     ChangeLabels,
@@ -17,7 +18,6 @@ from helix_tui.core.editing.lifecycle import (
     ClaimBead,
     CloseBead,
     CloseWithCommit,
-    CreateBead,
     ReleaseBead,
     ReopenBead,
     SetFields,

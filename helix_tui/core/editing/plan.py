@@ -34,22 +34,18 @@ from helix_tui.core.editing.lifecycle import (
     unclosed,
 )
 from helix_tui.core.editing.operation import Operation
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.steps import (
     CLAIM_FIELDS,
     FLAGS,
     CommandStep,
-    Fields,
     OperationRefused,
-    Overlay,
     PlanBuilder,
     called,
-    edge,
     named,
-    same,
-    shown,
     stored,
-    targets,
 )
+from helix_tui.core.editing.values import Fields, edge, same, shown, targets
 
 REASON = "undo in helix-tui"
 """Reason in the reopen event of an undo."""

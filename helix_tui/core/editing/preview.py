@@ -19,7 +19,8 @@ from msgspec.structs import replace
 from helix_tui.core.beads.graph import Graph, reached
 from helix_tui.core.beads.readiness import FINISHED, Claims, Queue, pick_order, rule_of
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.editing.steps import CommandStep, Overlay, called
+from helix_tui.core.editing.overlay import Overlay
+from helix_tui.core.editing.steps import CommandStep, called
 from helix_tui.core.ground.text import counted
 
 

@@ -17,19 +17,13 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.remarks import shut
+from helix_tui.core.editing.differences import Difference, differences_in
 from helix_tui.core.editing.journal import JournalEntry, JournalHistory
 from helix_tui.core.editing.operations import Operation, Recorded
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan import rewrites_remain, still_rewritten, way_back
-from helix_tui.core.editing.steps import (
-    CommandStep,
-    Difference,
-    OperationRefused,
-    Overlay,
-    PlanBuilder,
-    canonical_absent,
-    differences_in,
-    same,
-)
+from helix_tui.core.editing.steps import CommandStep, OperationRefused, PlanBuilder
+from helix_tui.core.editing.values import canonical_absent, same
 from helix_tui.core.ground.errors import HelixError
 
 

@@ -33,8 +33,10 @@ from helix_tui.core.ddx.measures import (
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
+from helix_tui.core.insights.burn import Burn, burn, to_do
 from helix_tui.core.insights.cells import UNKNOWN, Cell, table
-from helix_tui.core.insights.forecast import Burn, Failing, Forecast, burn, failing, forecast, to_do
+from helix_tui.core.insights.failing import Failing, failing
+from helix_tui.core.insights.forecast import Forecast, forecast
 
 
 class Sample(Struct, frozen=True):

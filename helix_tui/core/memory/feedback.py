@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from helix_tui.core.memory import ranking
+from helix_tui.core.memory.credit import Tally, attribute, base_rate, exposure
 from helix_tui.core.memory.records import Memory, MemoryOutcome, Verdict
 from helix_tui.core.memory.reports import FeedbackReport
 from helix_tui.core.memory.store import revisions, rows
@@ -268,7 +268,7 @@ def _apply(base: Base, said: Round, sides: _Sides, changes: dict[int, tuple[floa
     surprises, bare = _attributed(base, said, sides.injected) if verified and changes else ({}, 0.0)
     for each, (helped, failed) in changes.items():
         claimed = each in sides.claimed
-        trial = ranking.exposure(claimed) if verified else 0.0
+        trial = exposure(claimed) if verified else 0.0
         surprise = surprises.get(each, 0.0)
         memory = sides.injected[each]
         # only helping counts as use: a memory claimed before a failed check must not look fresh
@@ -310,7 +310,7 @@ def _apply(base: Base, said: Round, sides: _Sides, changes: dict[int, tuple[floa
 
 
 def _attributed(base: Base, said: Round, injected: dict[int, Memory]) -> tuple[dict[int, float], float]:
-    """Attribute this outcome to each memory and to the task without them (`ranking.attribute`)."""
+    """Attribute this outcome to each memory and to the task without them (`credit.attribute`)."""
     row = base.database.execute("SELECT tried, passed FROM task_kind WHERE kind = ?", [said.kind]).fetchone()
     marks = ", ".join("?" * len(injected))
     found = base.database.execute(
@@ -318,10 +318,10 @@ def _attributed(base: Base, said: Round, injected: dict[int, Memory]) -> tuple[d
         f" WHERE memory_id IN ({marks})",
         list(injected),
     ).fetchall()
-    known = {row[0]: ranking.Tally(*map(rows.number, row[1:])) for row in found}
-    nothing = ranking.Tally(0.0, 0.0, 0.0, 0.0)
+    known = {row[0]: Tally(*map(rows.number, row[1:])) for row in found}
+    nothing = Tally(0.0, 0.0, 0.0, 0.0)
     shown = {each: known.get(each, nothing) for each in injected}
-    return ranking.attribute(ranking.base_rate(*(row or (0, 0))), _WORTH[said.verdict or "failed"], shown)
+    return attribute(base_rate(*(row or (0, 0))), _WORTH[said.verdict or "failed"], shown)
 
 
 def _count_task(base: Base, kind: str, tried: int, passed: float) -> None:

@@ -19,12 +19,12 @@ from helix_tui.core.ground.sqlite import connect
 from helix_tui.core.ground.text import BEGIN, END, clean_line, counted, split_block
 from helix_tui.core.memory import recall as recalling
 from helix_tui.core.memory.guard.scan import FORM, shown
-from helix_tui.core.memory.ranking import key, likeness
 from helix_tui.core.memory.records import Injection, Memory, Recall, Recalled, Scope, ShownMemory
 from helix_tui.core.memory.reports import Assessment
 from helix_tui.core.memory.store import rows
 from helix_tui.core.memory.store.database import Base, database_path
 from helix_tui.core.memory.store.schema import TRIGGERS
+from helix_tui.core.memory.words import key, likeness
 
 _GIVEN = (
     "SELECT attempt, count(DISTINCT memory_id) FROM injection"

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from sqlite_utils import Database
 
 from helix_tui.core.embedding import word_vectors
-from helix_tui.core.memory.ranking import RANKERS, Array, Ranked, identifiers, key, telling, words
+from helix_tui.core.memory.ranking import RANKERS, Array, Ranked
 from helix_tui.core.memory.records import MemoryFault, Recall, Recalled
 from helix_tui.core.memory.store import indexing as paths
 from helix_tui.core.memory.store import rows
 from helix_tui.core.memory.store.database import Base
 from helix_tui.core.memory.store.index import TRIGGER, WHOLE, MemoryIndex
+from helix_tui.core.memory.words import identifiers, key, telling, words
 
 MOST_WORDS = 32
 MOST_POSTINGS = 6_000

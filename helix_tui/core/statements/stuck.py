@@ -19,10 +19,11 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_instant, parse_instant
 from helix_tui.core.statements.why import held_by
 from helix_tui.core.supervision.signals.drift import Drift
-from helix_tui.core.supervision.signals.focus import is_empty_epic, is_finished_epic
 from helix_tui.core.supervision.signals.orphans import Orphan, find_left, governs_alignment
-from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, still_asked
+from helix_tui.core.supervision.signals.questions import OpenQuestion, still_asked
+from helix_tui.core.supervision.signals.scope import is_empty_epic, is_finished_epic
 from helix_tui.core.supervision.signals.stoppage import Stoppage, find_stoppage
+from helix_tui.core.supervision.signals.tried import Tried
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.dialect import Dialect

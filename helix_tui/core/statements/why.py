@@ -18,7 +18,8 @@ from helix_tui.core.ddx.runs.running import Run, unheard_claim
 from helix_tui.core.ground.text import clean_line, counted, short_id
 from helix_tui.core.ground.time import NS, format_age, format_span
 from helix_tui.core.supervision.signals.kept_changes import refusal_words
-from helix_tui.core.supervision.signals.questions import UNDECIDED, WAITS
+from helix_tui.core.supervision.signals.questions import WAITS
+from helix_tui.core.supervision.signals.tried import UNDECIDED
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.attempt import Attempt

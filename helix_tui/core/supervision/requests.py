@@ -14,12 +14,14 @@ from msgspec.structs import replace
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing import operations
+from helix_tui.core.editing.differences import Conflict, Difference
 from helix_tui.core.editing.eligibility_hold import held_back, plan_holds
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan import Plan, describe, plan
-from helix_tui.core.editing.steps import Conflict, Difference, Overlay, PlanBuilder, called, named
+from helix_tui.core.editing.steps import PlanBuilder, called, named
 from helix_tui.core.editing.undo import NotUndoable, UndoStep, plan_undo
 from helix_tui.core.supervision.signals.focus import (
     plan_focus,
@@ -33,7 +35,6 @@ from helix_tui.core.supervision.stages.landing import follow_landing, merge_of
 
 LOWEST = 4
 """The last priority there is."""
-
 
 Turn = Literal["eligible", "claim", "raise", "lower"]
 """What a further key asks of a request that is shown."""

@@ -27,23 +27,14 @@ from helix_tui.screens.background import JobHost, Jobs
 from helix_tui.screens.base import Console
 from helix_tui.screens.external_editor import open_at
 from helix_tui.widgets.chrome.header import PaneTabs
-from helix_tui.widgets.text.answer import (
-    StepDone,
-    answer_paras,
-    compare_paras,
-    doing_paras,
-    evidence_paras,
-    file_paras,
-    steps_paras,
-    target_of,
-    two_answers_paras,
-)
+from helix_tui.widgets.text.answer import answer_paras, evidence_paras, file_paras, target_of, two_answers_paras
+from helix_tui.widgets.text.ask_runs import StepDone, doing_paras
+from helix_tui.widgets.text.ask_steps import compare_paras, steps_paras
 from helix_tui.widgets.text.pane import Para, TextPane
 
 TABS = ("answer", "evidence", "steps", "compare")
 
 _PARAS = {"answer": answer_paras, "evidence": evidence_paras, "steps": steps_paras}
-
 
 MAX_LOADED = 16
 """How many runs are kept in memory, about 0.1 MB each (8 at most); others are read again from their files."""

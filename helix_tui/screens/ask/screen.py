@@ -37,18 +37,8 @@ from helix_tui.screens.panes import ReadingScreen
 from helix_tui.settings import load_settings
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.header import Caption
-from helix_tui.widgets.text.answer import (
-    READY,
-    RUNNING,
-    RunRow,
-    RunRows,
-    StepDone,
-    doing_paras,
-    doing_words,
-    record_of,
-    sense_of,
-    target_of,
-)
+from helix_tui.widgets.text.answer import record_of, sense_of, target_of
+from helix_tui.widgets.text.ask_runs import READY, RUNNING, RunRow, RunRows, StepDone, doing_paras, doing_words
 from helix_tui.widgets.text.pane import TextPane
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from textual.binding import BindingType
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.authoring import PHASES, REQUIRED_LABEL, AuthoringFinding, Level, judge, judge_text
-from helix_tui.core.editing.steps import edge
+from helix_tui.core.editing.values import edge
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.processes.programs import program
 from helix_tui.core.ground.text import clean_line

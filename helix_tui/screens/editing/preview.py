@@ -16,13 +16,14 @@ from textual.binding import BindingType
 from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.editing.differences import Conflict, Difference, PlanChanged
 from helix_tui.core.editing.execute.curator import Result
 from helix_tui.core.editing.execute.gate import WritesForbidden
 from helix_tui.core.editing.execute.trust import NotAllowed
 from helix_tui.core.editing.plan import Plan
 from helix_tui.core.editing.preview import MAX_PLACES, Consequences
-from helix_tui.core.editing.steps import Conflict, Difference, PlanChanged, shown
 from helix_tui.core.editing.undo import NotUndoable
+from helix_tui.core.editing.values import shown
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_block, clean_line, counted, short_id
 from helix_tui.core.supervision.requests import ChangeRequest, EditConflict, UndoRequest, turn_named
@@ -41,7 +42,6 @@ WHOLE = 6
 
 MAX_NAMED = 12
 """How many beads of one kind are named."""
-
 
 ROOMY = 58
 """The width from which a line has room for an id beside a title."""

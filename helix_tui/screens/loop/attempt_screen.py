@@ -39,7 +39,8 @@ from helix_tui.widgets.text.attempt_evidence import (
     SubjectLine,
     short_name,
 )
-from helix_tui.widgets.text.diff import DiffFacts, DiffFiles, DiffPane, painted, parse_diff
+from helix_tui.widgets.text.diff import DiffFiles, DiffPane, painted
+from helix_tui.widgets.text.diff_lines import DiffFacts, parse_diff
 from helix_tui.widgets.text.pane import Para, TextPane
 from helix_tui.widgets.text.prompt import PromptPane
 from helix_tui.widgets.text.transcript import RawPane, Script, TranscriptPane, size_of

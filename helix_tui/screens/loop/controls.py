@@ -41,7 +41,8 @@ from helix_tui.core.supervision.run_state.run_control import (
 )
 from helix_tui.core.supervision.run_state.run_status import run_status
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
-from helix_tui.core.supervision.signals.questions import OpenQuestions, UnknownQuestion, decide_escalation
+from helix_tui.core.supervision.signals.escalation import decide_escalation
+from helix_tui.core.supervision.signals.questions import OpenQuestions, UnknownQuestion
 from helix_tui.core.supervision.signals.responses import DEFAULT, LEVELS, SHORT, Level, level_of
 from helix_tui.core.supervision.stages.build import let_land, undone
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, chosen, environment_options, logs_folder

@@ -26,7 +26,7 @@ from helix_tui.core.ground.files import read_end
 from helix_tui.core.ground.project import machine_name
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import with_relative_times
-from helix_tui.core.insights.forecast import Estimate, estimate
+from helix_tui.core.insights.estimate import Estimate, estimate
 from helix_tui.core.statements.ending import SinceLanding, explain_landings, since_landing
 from helix_tui.core.statements.next import ROLES, WHO, captions
 from helix_tui.core.statements.run import explain_run

@@ -16,9 +16,9 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.memory.changes import MemoryChange, MemoryChanges
 from helix_tui.core.memory.lessons import waiting_lessons
 from helix_tui.core.memory.memory_store import MemoryStore
-from helix_tui.core.memory.ranking import likeness
 from helix_tui.core.memory.records import Correction, Memory, MemoryEdit
 from helix_tui.core.memory.reports import Proposal
+from helix_tui.core.memory.words import likeness
 from helix_tui.core.memory.write.storing import MIN_TRIGGER
 from helix_tui.screens.base import Console
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet

@@ -39,7 +39,8 @@ from helix_tui.core.supervision.decide.need_view import (
 )
 from helix_tui.core.supervision.decide.needs import Need, conflict_ref
 from helix_tui.core.supervision.requests import hold_request, recovery, request_for, upkeep
-from helix_tui.core.supervision.signals.questions import MAX_QUESTION, Kept
+from helix_tui.core.supervision.signals.escalation import Kept
+from helix_tui.core.supervision.signals.questions import MAX_QUESTION
 from helix_tui.core.supervision.stages.landing import KeptChange, Landing, kept_ref, resolve
 from helix_tui.keymap import BY_ID, bindings, names, shown
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet

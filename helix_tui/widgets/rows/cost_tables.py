@@ -11,7 +11,7 @@ from helix_tui.core.ddx.attempts.costs import format_sum
 from helix_tui.core.ground.shares import Share
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.insights.cells import UNKNOWN, Cell, percentile, shown_values
-from helix_tui.core.insights.forecast import Failing
+from helix_tui.core.insights.failing import Failing
 from helix_tui.core.insights.report import Measure, ModelComparison, Report, Trial, key_of
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, cut, fit, spread, width_of
@@ -20,7 +20,6 @@ from helix_tui.widgets.figures import BAR_LEGEND, CELLS, Look, look_of, share_ba
 
 NAME_CELLS = 32
 """The least width of a name before a column is dropped."""
-
 
 _SHADES = frozenset("█▓░")
 """Bar glyphs: the legend shows only if one is drawn."""

@@ -1,14 +1,10 @@
-"""A run of Ask as paragraphs: its answer, its sources with their lines, what was not found, its evidence, its steps;
-two runs compared; and questions as rows: running, asked before, suggested.
-"""
+"""A run of Ask as paragraphs: its answer, its sources with their lines, what was not found, its evidence."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-
-from msgspec import Struct
 
 from helix_tui.core.ask.records import field_lines, record_place
 from helix_tui.core.ask.sessions.envelope import (
@@ -21,14 +17,12 @@ from helix_tui.core.ask.sessions.envelope import (
     what_would_decide,
 )
 from helix_tui.core.ground.text import clean_block, clean_line, counted
-from helix_tui.core.ground.time import NS, format_age
-from helix_tui.widgets.base.line import Line, Span, rule, spread
-from helix_tui.widgets.base.row_source import KeyedRows
+from helix_tui.widgets.base.line import Span
 from helix_tui.widgets.figures import result_ink
-from helix_tui.widgets.text.pane import Para, Wrap, highlighted, section
+from helix_tui.widgets.text.highlight import highlighted
+from helix_tui.widgets.text.pane import Para, Wrap, section
 
 Document = Mapping[str, Any]
-
 SENSE_KEYS = ("A", "B")
 _OPEN, _SENSE, _RECORD = "open ", "sense ", "record "
 
@@ -80,9 +74,6 @@ def file_paras(text: str, files: Sequence[Any]) -> list[Para]:
             said: tuple[Span, ...] = ((f"{one.line:>6}  ", "edge"), (clean_line(one.text, 300), "text"))
             paras.append(Para(open_key(one.file, one.line, f"line {number}"), said, wrap="no"))
     return paras
-
-
-# --- the answer -------------------------------------------------------------------------------------------
 
 
 def answer_paras(document: Document) -> list[Para]:
@@ -320,246 +311,3 @@ def _span_lines(place: int, one: Mapping[str, Any]) -> Iterator[Para]:
         more = f"        … {counted(len(lines) - MAX_LINES, 'more line')}"
         yield Para(f"more {place}", ((more, "muted"),))
     yield Para(f"gap {place}")
-
-
-_SIGNS = {"same": ("=", "muted"), "changed": ("~", "waiting"), "added": ("+", "success"), "removed": ("−", "error")}
-
-
-def compare_paras(changes: Sequence[Any], before: str, after: str) -> list[Para]:
-    """How the items of two runs differ; ``changes`` are `core.ask`'s item changes."""
-    counts = {kind: sum(one.kind == kind for one in changes) for kind in _SIGNS}
-    said = " · ".join(f"{count} {kind}" for kind, count in counts.items())
-    paras = [
-        Para("before", (("− ", "error"), (clean_line(before, 300), "text"))),
-        Para("after", (("+ ", "success"), (clean_line(after, 300), "text"))),
-        section("items", said),
-    ]
-    # differences come first
-    for number, one in enumerate(sorted(changes, key=lambda one: one.kind == "same")):
-        sign, ink = _SIGNS[one.kind]
-        hashes = one.after if one.kind in ("same", "added") else f"{one.before} → {one.after or 'gone'}"
-        place = " ".join(part for part in (clean_line(one.path, 200), clean_line(one.header, 120)) if part)
-        paras.append(
-            Para(
-                f"item {number}",
-                ((f"{sign} ", ink), (f"{one.type.replace('_', ' ')}  ", "muted"), (place, "text")),
-                ((hashes, "muted"),),
-                hang=2,
-            )
-        )
-    return paras
-
-
-MAX_QUERIES = 4
-
-
-def steps_paras(document: Document) -> list[Para]:
-    """All steps and their results."""
-    paras = [section("retrieval", clean_line(document.get("retrieval_stop_reason"), 40))]
-    for step in document.get("controller_steps") or ():
-        paras += step_paras(step)
-    paras += list(_senses(document))
-    paras += list(_chain(document))
-    paras += list(_compaction(document))
-    paras += list(coverage_paras(document))
-    paras += list(_found_by(document))
-    paras += list(_spent(document))
-    return paras
-
-
-def _found_by(document: Document) -> Iterator[Para]:
-    """Each kept span with the channels that found it and the slots that it covers."""
-    kept = document.get("evidence") or ()
-    if kept:
-        yield section("spans", f"{len(kept)} kept")
-    for number, one in enumerate(kept):
-        channels = " ".join(
-            f"{clean_line(name, 20)} {value:.2f}" for name, value in (one.get("channels") or {}).items()
-        )
-        slots = ", ".join(clean_line(slot, 40) for slot in one.get("slots") or ())
-        parts = [clean_line(one.get("part"), 20), f"via {clean_line(one.get('via'), 20)}", channels]
-        parts += [f"slots {slots}"] if slots else []
-        place = f"{clean_line(one.get('file'), 300)}:{one.get('start')}–{one.get('end')}"
-        right: tuple[Span, ...] = ((f"{one.get('score', 0):.2f}", "muted"),)
-        said = f"  {' · '.join(part for part in parts if part)}"
-        yield Para(f"found by {number}", ((place, "text"), (said, "muted")), right, hang=4)
-
-
-def step_paras(step: Mapping[str, Any]) -> Iterator[Para]:
-    """One step of the controller: its result, its reason, its queries."""
-    number = step.get("step")
-    action = clean_line(step.get("action"), 40).replace("_", " ")
-    yield Para(
-        f"step {number}",
-        (
-            (f"{number} ", "running"),
-            (f"{action}  ", "text bold"),
-            (f"+{counted(step.get('spansAdded', 0), 'span')}, {step.get('slotCoverage', 0):.0%} of slots", "text"),
-        ),
-        (*_flag("docs", step.get("docCoverageOk")), *_flag("evidence", step.get("evidenceOk")),
-         (f" {step.get('confidence', 0):.2f}", "muted")),
-        hang=2,
-    )  # fmt: skip
-    yield Para(f"step {number} why", ((f"  {clean_line(step.get('reason'), 300)}", "muted"),), hang=2)
-    missing = ", ".join(clean_line(label, 60) for label in step.get("missingSlots") or ())
-    if missing:
-        yield Para(f"step {number} open", ((f"  open: {missing}", "attention"),), hang=2)
-    for place, query in enumerate((step.get("queries") or ())[:MAX_QUERIES]):
-        yield Para(f"step {number} query {place}", ((f"  “{clean_line(query, 200)}”", "muted"),), hang=3)
-
-
-def _flag(name: str, good: object) -> tuple[Span, ...]:
-    return ((f"{name} ", "muted"), ("✓ ", "success") if good else ("– ", "muted"))
-
-
-def _senses(document: Document) -> Iterator[Para]:
-    scores = document.get("ambiguity_scores") or ()
-    if not scores:
-        return
-    yield section("senses", clean_line(document.get("ambiguity_reason"), 40).replace("_", " "))
-    for number, one in enumerate(scores):
-        label = clean_line(one.get("label"), 120)
-        chosen = one.get("label") == document.get("ambiguity_selected")
-        parts = (
-            f"mass {one.get('evidence_mass', 0):.2f} × coverage {one.get('slot_coverage_ratio', 0):.2f}"
-            f" × proof {one.get('proof_density', 0):.2f} = {one.get('score', 0):.2f}"
-        )
-        ink = "text bold" if chosen else "text"
-        spans: tuple[Span, ...] = ((f"{'▸' if chosen else ' '} {label}  ", ink), (parts, "muted"))
-        yield Para(f"sense {number}", spans, hang=2)
-    gap = f"lead {document.get('ambiguity_gap', 0):.2f}, wanted {document.get('ambiguity_threshold', 0):.2f}"
-    yield Para("sense gap", ((gap, "muted"),))
-
-
-def _chain(document: Document) -> Iterator[Para]:
-    links = document.get("code_alignment_chain") or ()
-    if not links:
-        return
-    yield section("documents to code", f"+{counted(document.get('code_spans_added', 0), 'span')}")
-    for number, link in enumerate(links):
-        symbol, definition = clean_line(link.get("symbol"), 80), clean_line(link.get("definition"), 160)
-        tail = [f"used {clean_line(link['use'], 120)}"] if link.get("use") else []
-        tail += [f"tested {clean_line(link['test'], 120)}"] if link.get("test") else []
-        file, _, lines = str(link.get("definition", "")).rpartition(":")
-        yield Para(
-            open_key(file, lines.partition("-")[0], number),
-            ((symbol, "text bold"), (f" → {definition}", "text"), (f"  {' · '.join(tail)}", "muted")),
-            hang=2,
-            opens=True,
-        )
-
-
-def _compaction(document: Document) -> Iterator[Para]:
-    kept, dropped = document.get("compaction_kept", 0), document.get("compaction_dropped", 0)
-    yield section("compaction", f"{kept + dropped} → {kept}")
-    yield Para("policy", ((clean_line(document.get("compaction_policy"), 200), "muted"),))
-    for number, one in enumerate(document.get("compaction_rationale") or ()):
-        spans = ((f"{clean_line(one.get('file'), 160)}  ", "text"), (clean_line(one.get("line"), 200), "muted"))
-        yield Para(f"rationale {number}", spans, hang=2)
-
-
-def _spent(document: Document) -> Iterator[Para]:
-    yield section("time and budgets")
-    timings = document.get("timings_ms") or {}
-    said = " · ".join(f"{clean_line(name, 20)} {value:.0f} ms" for name, value in timings.items())
-    yield Para("timings", ((said, "muted"),))
-    budgets = {**(document.get("thresholds") or {}), **(document.get("compaction_budget") or {})}
-    yield Para("budgets", ((" · ".join(f"{clean_line(k, 40)} {v:g}" for k, v in budgets.items()), "muted"),))
-
-
-_DOING = {
-    "seed_docs": "searched the documents",
-    "expand_queries": "searched with other words",
-    "widen_to_code": "searched the code",
-    "search_open_slots": "searched for what was missing",
-}
-_STAGES = {
-    "senses": "compared the senses of the word",
-    "align": "followed names into the code",
-    "compact": "chose the sources",
-    "answer": "wrote the answer",
-}
-
-
-class StepDone(Struct, frozen=True):
-    """A step of a question that is being answered."""
-
-    words: str
-    figures: str = ""
-    """What it brought: spans, slots, confidence, reason."""
-
-
-def doing_words(stage: str, text: str, action: str = "") -> StepDone:
-    """A step in plain words, with what it brought; for a model its result."""
-    words = _DOING.get(action) or _STAGES.get(stage)
-    figures = clean_line(text, 300)
-    return StepDone(words, figures) if words is not None else StepDone(f"{stage} {figures}")
-
-
-def doing_paras(steps: Sequence[StepDone]) -> list[Para]:
-    """The steps so far, each with what it brought below it."""
-    paras = []
-    for number, step in enumerate(steps):
-        paras.append(Para(f"doing {number}", (("✓ ", "success"), (step.words, "text")), hang=2))
-        if step.figures:
-            paras.append(Para(f"brought {number}", ((f"  {step.figures}", "muted"),), hang=2))
-    return paras
-
-
-READY = "ready "
-"""Prefix of the key of a suggested question."""
-
-RUNNING = "running"
-"""The key of the question being answered."""
-
-_WIDE = 56
-
-
-class RunRow(Struct, frozen=True):
-    """One row; a caption if it has no question."""
-
-    key: str
-    question: str = ""
-    result: str = ""
-    """Its result in words."""
-    seconds: float = 0.0
-    asked_at: int = 0
-    note: str = ""
-    """The progress, or the caption's text."""
-    marked: bool = False
-
-
-class RunRows(KeyedRows[RunRow]):
-    """Rows of questions."""
-
-    def __init__(self, rows: Sequence[RunRow], now: int) -> None:
-        super().__init__(rows)
-        self._now = now
-
-    def selectable(self, index: int) -> bool:
-        return bool(self.rows[index].question)
-
-    def text(self, index: int) -> str:
-        return self.rows[index].question
-
-    def paint(self, index: int, width: int) -> Line:
-        row = self.rows[index]
-        if not row.question:
-            return rule(row.note, width)
-        question = clean_line(row.question, 300)
-        if row.key == RUNNING:
-            return spread([("◉ ", "running bold"), (question, "text")], [(row.note, "running")], width)
-        if row.key.startswith(READY):
-            return [("○ ", "muted"), (question, "text")]
-        glyph, ink = result_ink(row.result)
-        mark: list[Span] = [("┃", "attention bold")] if row.marked else [(" ", "text")]
-        age = format_age((self._now - row.asked_at) / NS) if row.asked_at else ""
-        right = f"{row.result}  {age}" if width >= _WIDE else age
-        return spread([*mark, (f"{glyph} ", ink), (question, "text")], [(right, "muted")], width)
-
-    def paint_more(self, index: int, width: int) -> Sequence[Line]:
-        row = self.rows[index]
-        if not row.result or width >= _WIDE:
-            return ()
-        said = f"   {row.result} · {row.seconds:.2f} s"
-        return [[(said, "muted")]]

@@ -24,7 +24,8 @@ from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, SpanLine, column, cut, width_of, wrap_spans
 from helix_tui.widgets.figures import look_of
 from helix_tui.widgets.rows.attempts import Board, RunView, paint_attempt, paint_run, title_of
-from helix_tui.widgets.text.diff import DiffFacts, DiffPane, FileDiff, counts_of
+from helix_tui.widgets.text.diff import DiffPane, counts_of
+from helix_tui.widgets.text.diff_lines import DiffFacts, FileDiff
 from helix_tui.widgets.text.pane import Para, TextPane, block, section
 
 MAX_LINES = 400

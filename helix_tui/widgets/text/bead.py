@@ -22,7 +22,7 @@ from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Gesture, Row, Rows
 from helix_tui.widgets.figures import look_of
 from helix_tui.widgets.rows.bead import RowContext, age_of, sign_of
-from helix_tui.widgets.text.pane import prose, verbatim
+from helix_tui.widgets.text.markdown import prose, verbatim
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.attempt import Attempt

@@ -1,8 +1,8 @@
-"""A diff to read: the list of files, then per file a header with counts and its lines in colour, below each
-other or in two columns, old and new.
+"""Show a diff: the list of files, then per file a header with counts and its lines in colour, below each other or in
+two columns, old and new.
 
-Words are compared line by line within a hunk (difflib), code is highlighted by Pygments by the file's name. Both
-take time on large changes: call `parse_diff` and `painted`, which are pure, from a worker.
+Words are compared line by line within a hunk (difflib), code is highlighted by the file's name. Both take time on large
+changes: call `painted`, which is pure, from a worker.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise, zip_longest
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ground.text import counted
 from helix_tui.widgets.base.line import Line, Span, fit, width_of, wrap_spans
-from helix_tui.widgets.text.pane import FoldPane, Para, TextPane, highlighted
+from helix_tui.widgets.text.diff_lines import DiffFacts, DiffLine, FileDiff, change_in, first_change
+from helix_tui.widgets.text.highlight import highlighted
+from helix_tui.widgets.text.pane import FoldPane, Para, TextPane
 from helix_tui.widgets.text.transcript import short_path
 
 MAX_COMPARED = 400
@@ -32,135 +33,7 @@ ALIKE = 0.45
 MAX_CODE = 200_000
 """How many characters in all are highlighted as code; the rest is plain."""
 
-_HUNK = re.compile(r"@@+ (?:-(\d+)(?:,\d+)? )+\+(\d+)(?:,\d+)? @@+(.*)")
-_HEADER = re.compile(r'diff --(?:git|cc|combined) (?:"?a/.*?"? "?b/)?(.*?)"?$')
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
-
-
-class DiffLine(Struct, frozen=True):
-    """One line of a hunk."""
-
-    kind: str
-    """``+ - @ \\`` or a blank."""
-    old: int
-    """Its number in the old file, 0 for none."""
-    new: int
-    text: str
-    changed: tuple[range, ...] = ()
-    """The characters that differ from the line that it replaces, or is replaced by."""
-    spans: tuple[Span, ...] = ()
-    """The highlighted text; empty before `painted`."""
-
-
-class FileDiff(Struct):
-    """What happened to one file."""
-
-    path: str
-    was: str = ""
-    """Its previous name if it was renamed or copied."""
-    verb: str = ""
-    """``new``, ``deleted``, ``renamed``, ``copied``, ``mode``, ``binary``; nothing for a plain change."""
-    added: int = 0
-    removed: int = 0
-    lines: list[DiffLine] = []
-
-
-class DiffFacts(Struct, frozen=True):
-    """A diff with notes to read first."""
-
-    files: tuple[FileDiff, ...] = ()
-    before: tuple[tuple[str, str], ...] = ()
-    """Sentences above the files, each with its ink."""
-    command: str = ""
-    """The shell command that shows it."""
-    text: str = ""
-    """As git printed it."""
-
-    @property
-    def added(self) -> int:
-        """Lines added in all files."""
-        return sum(file.added for file in self.files)
-
-    @property
-    def removed(self) -> int:
-        """Lines removed in all files."""
-        return sum(file.removed for file in self.files)
-
-
-def first_change(files: Sequence[FileDiff]) -> tuple[int, int] | None:
-    """The first file that can be opened, and its first changed line; None without files."""
-    open_ = [place for place, file in enumerate(files) if file.verb not in ("deleted", "binary")]
-    place = (open_ or [0])[0]
-    return (place, change_in(files[place])) if files else None
-
-
-def change_in(file: FileDiff) -> int:
-    """The number in the new file of the first changed line; 1 if there is none."""
-    return next((line.new for line in file.lines if line.kind in "+-" and line.new), 1)
-
-
-def parse_diff(text: str) -> tuple[FileDiff, ...]:
-    """The files of git's diff output; lines that are neither header nor hunk are skipped."""
-    files: list[FileDiff] = []
-    old = new = parents = 0
-    for line in text.split("\n"):
-        if line.startswith("diff --"):
-            match = _HEADER.match(line)
-            files.append(FileDiff(match[1] if match else line))
-            parents = 0
-        elif not files:
-            continue
-        elif line.startswith("@@"):
-            match = _HUNK.match(line)
-            # the diff of a merge has an extra @ and column of signs for each further parent
-            parents = max(1, len(line) - len(line.lstrip("@")) - 1)
-            old, new = (int(match[1]), int(match[2])) if match else (0, 0)
-            files[-1].lines.append(DiffLine("@", 0, 0, line))
-        # before the first hunk of a file: a line may begin with + or - there and be a header
-        elif not parents:
-            _read_head(files[-1], line)
-        elif line[:1] in ("+", "-", " ", "\\"):
-            old, new = _read_line(files[-1], line, old, new, parents)
-    return tuple(files)
-
-
-def _read_line(file: FileDiff, line: str, old: int, new: int, parents: int) -> tuple[int, int]:
-    """Read one line of a hunk; return the numbers of the next line."""
-    marks, text = line[:parents], line[parents:]
-    kind = "\\" if line.startswith("\\") else "+" if "+" in marks else "-" if "-" in marks else " "
-    file.added += kind == "+"
-    file.removed += kind == "-"
-    in_old, in_new = kind in ("-", " "), kind in ("+", " ")
-    shown = line if kind == "\\" else text
-    file.lines.append(DiffLine(kind, old if in_old and parents == 1 else 0, new if in_new else 0, shown))
-    return old + in_old, new + in_new
-
-
-_HEADS = (
-    ("new file", "new"),
-    ("deleted file", "deleted"),
-    ("rename from ", "renamed"),
-    ("copy from ", "copied"),
-    ("old mode", "mode"),
-    ("Binary files", "binary"),
-    ("GIT binary patch", "binary"),
-)
-
-
-def _read_head(file: FileDiff, line: str) -> None:
-    for start, verb in _HEADS:
-        if line.startswith(start):
-            file.verb = verb
-            if verb in ("renamed", "copied"):
-                file.was = line[len(start) :]
-    for start in ("rename to ", "copy to ", "+++ b/", '+++ "b/'):
-        if line.startswith(start):
-            file.path = line[len(start) :].rstrip('\t"')
-    if file.verb == "deleted" and line.startswith("--- a/"):
-        file.path = line[6:].rstrip('\t"')
-
-
-# --- words and code --------------------------------------------------------------------------------------
 
 
 def painted(files: Iterable[FileDiff]) -> tuple[FileDiff, ...]:

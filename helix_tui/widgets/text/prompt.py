@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.widgets.base.line import Span
-from helix_tui.widgets.text.pane import FoldPane, Para, prose
+from helix_tui.widgets.text.markdown import prose
+from helix_tui.widgets.text.pane import FoldPane, Para
 
 SHARED = frozenset({"instructions", "constraints", "output-contract", "rubric"})
 """Parts that are the same in every prompt: they start folded."""

@@ -7,8 +7,7 @@ import random
 import pytest
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
-from helix_tui.core.insights import forecast
-from helix_tui.core.insights.forecast import ENOUGH, estimate
+from helix_tui.core.insights.estimate import ENOUGH, estimate
 
 
 def attempt(
@@ -39,7 +38,7 @@ def test_of_a_past_without_a_cost_no_cost_is_estimated() -> None:
 
 
 def test_the_number_that_is_said_to_be_needed_is_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forecast, "FEWEST_PRICED", 5)
+    monkeypatch.setattr("helix_tui.core.insights.estimate.FEWEST_PRICED", 5)
     few = estimate([attempt(n, 0.5) for n in range(4)], 3)
     assert few.describe_usd() == "no estimate: what it cost is known for 4 past attempts, and 5 are needed"
 

@@ -15,8 +15,9 @@ from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.attempts.costs import AgentCall
 from helix_tui.core.ground.shares import share
 from helix_tui.core.ground.time import NS, parse_instant
+from helix_tui.core.insights.burn import DAY, burn
 from helix_tui.core.insights.cells import percentile, shown_values, table
-from helix_tui.core.insights.forecast import DAY, burn, failing
+from helix_tui.core.insights.failing import failing
 from helix_tui.core.insights.report import batch_of, batches, compare_models
 
 NOW = 1_800_000_000 * NS

@@ -13,7 +13,7 @@ from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.records import Memory, MemoryEdit, MemoryFault, UnknownMemory
 from helix_tui.core.memory.reports import Proposal
-from helix_tui.core.memory.write.alike import one_matter, same_problem
+from helix_tui.core.memory.write.same_problem import one_matter, same_problem
 from tests.core.memory.conftest import Clock, Opener, Plane, name_of
 
 TRIGGER = "Celery worker loses tasks on restart"

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.memory import ranking
-from helix_tui.core.memory.ranking import RankingEvidence, Tally, attribute, rank_by_lift, rank_by_seed
+from helix_tui.core.memory import credit, ranking
+from helix_tui.core.memory.credit import Tally, attribute
+from helix_tui.core.memory.ranking import RankingEvidence, rank_by_lift, rank_by_seed
 
 COUNT = st.floats(0, 1_000)
 
@@ -98,5 +99,5 @@ def test_a_failure_beside_a_harmful_memory_costs_the_others_less() -> None:
 
 
 def test_a_use_that_nobody_reports_is_part_of_a_trial() -> None:
-    assert ranking.exposure(reported=True) == 1
-    assert 0 < ranking.exposure(reported=False) < 1
+    assert credit.exposure(reported=True) == 1
+    assert 0 < credit.exposure(reported=False) < 1

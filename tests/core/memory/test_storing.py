@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from helix_tui.core.memory.memory_store import MemoryStore
-from helix_tui.core.memory.ranking import slug
 from helix_tui.core.memory.records import SYSTEMIC_NOTE, MemoryFault
 from helix_tui.core.memory.store.database import window_days
+from helix_tui.core.memory.words import slug
 from tests.core.memory.conftest import Clock, Opener, Plane, name_of
 
 TRIGGER = "Circular import in the auth models"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helix_tui.core.memory.lessons import SessionCheck, checking, judge_session, settle_session
 from helix_tui.core.memory.memory_store import MemoryStore
+from helix_tui.core.memory.session_check import SessionCheck, checking, judge_session, settle_session
 from tests.core.memory.conftest import name_of
 
 TRIGGER = "Celery worker loses tasks on restart"

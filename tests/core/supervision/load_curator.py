@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from helix_tui.core.editing import operations as op
+from helix_tui.core.editing.differences import Conflict
 from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.editing.execute.gate import find_executable
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.steps import Conflict
 from helix_tui.core.editing.undo import NotUndoable
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus

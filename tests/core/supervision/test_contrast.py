@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.editing.steps import apart
+from helix_tui.core.editing.values import apart
 
 LONG = [f"area:number-{n}" for n in range(9)]
 

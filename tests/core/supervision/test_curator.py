@@ -15,12 +15,12 @@ import pytest
 
 from helix_tui.core.ddx.client import MISSING, DdxError
 from helix_tui.core.editing import operations as op
+from helix_tui.core.editing.differences import Conflict
 from helix_tui.core.editing.execute import gate as executable
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import Executable, GateBusy, WriteGate, WritesForbidden
 from helix_tui.core.editing.journal import Journal, Rewrite
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.steps import Conflict
 from helix_tui.core.editing.undo import EntryChecker, NotUndoable, Unreadable
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import find_project

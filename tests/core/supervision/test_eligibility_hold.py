@@ -9,7 +9,8 @@ from helix_tui.core.beads.record import decode_bead
 from helix_tui.core.ground.text import split_block
 from helix_tui.core.statements.stuck import find_stuck
 from helix_tui.core.statements.why import held_by
-from helix_tui.core.supervision.signals.questions import UNDECIDED, OpenQuestion
+from helix_tui.core.supervision.signals.questions import OpenQuestion
+from helix_tui.core.supervision.signals.tried import UNDECIDED
 from tests.core.supervision.conftest import queue_of, row
 
 ASKED = OpenQuestion("q-1", "conflict", "rebase or drop?", "conflict:a-1", "a-1")

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from helix_tui.core.beads.record import FOCUS_ON
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect
-from helix_tui.core.editing.steps import CommandStep, OperationRefused, Overlay, PlanBuilder
+from helix_tui.core.editing.overlay import Overlay
+from helix_tui.core.editing.steps import CommandStep, OperationRefused, PlanBuilder
 from helix_tui.core.supervision.signals.focus import (
     PRIOR,
     plan_focus,

@@ -14,8 +14,8 @@ from helix_tui.core.ddx.claims import ClaimReader
 from helix_tui.core.ddx.dialect import AUGUST
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.authoring import deterministic, judge
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan import plan
-from helix_tui.core.editing.steps import Overlay
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
 from helix_tui.core.supervision.signals.orphans import Orphan, find_orphans, recover, supervisory

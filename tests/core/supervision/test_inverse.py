@@ -12,8 +12,10 @@ from msgspec.structs import replace
 from helix_tui.core.ddx.dialect import APRIL, AUGUST
 from helix_tui.core.ddx.help_text import DdxVerb
 from helix_tui.core.editing import operations as op
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan import plan, values_before, way_back
-from helix_tui.core.editing.steps import Overlay, PlanBuilder, same
+from helix_tui.core.editing.steps import PlanBuilder
+from helix_tui.core.editing.values import same
 from tests.core.supervision.conftest import queue_of, row
 from tests.core.supervision.test_whatif import IDS, operations, trackers
 

@@ -16,7 +16,8 @@ from helix_tui.core.ddx.help_text import DdxVerb
 from helix_tui.core.editing.eligibility_hold import plan_holds
 from helix_tui.core.editing.execute.gate import QueueState
 from helix_tui.core.editing.operations import DropChange, SetFields
-from helix_tui.core.editing.steps import Overlay, PlanBuilder
+from helix_tui.core.editing.overlay import Overlay
+from helix_tui.core.editing.steps import PlanBuilder
 from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.verdict import decide
 from helix_tui.core.supervision.signals.kept_changes import refused_changes

@@ -17,7 +17,7 @@ from helix_tui.core.ddx.claims import ClaimReader
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import WriteGate
-from helix_tui.core.editing.steps import Overlay
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.supervision.decide.monitor import MAX_AUTO_UPDATES, MIND_AFTER, BackgroundMonitor, Concerns
 from helix_tui.core.supervision.signals.focus import plan_focus, read_focus
 from helix_tui.core.supervision.signals.orphans import recover

@@ -31,7 +31,8 @@ from helix_tui.core.supervision.decide.needs import Need, needs_of
 from helix_tui.core.supervision.run_state.budget import BudgetUse
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.orphans import Orphan
-from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried
+from helix_tui.core.supervision.signals.questions import OpenQuestion
+from helix_tui.core.supervision.signals.tried import Tried
 from helix_tui.screens.needs.need_list import NeedRow, NeedRows
 from tests.programs import parse_rows
 

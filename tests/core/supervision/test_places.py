@@ -6,9 +6,10 @@ import pytest
 
 from helix_tui.core.ddx.dialect import AUGUST
 from helix_tui.core.editing import operations
+from helix_tui.core.editing.differences import PlanChanged
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan import Plan, plan
 from helix_tui.core.editing.preview import Consequences, PlannedQueue, foresee, ordinal
-from helix_tui.core.editing.steps import Overlay, PlanChanged
 from helix_tui.core.supervision.signals.orphans import plan_release
 from tests.core.supervision.conftest import WorldFactory, queue_of, row
 

@@ -14,14 +14,8 @@ from helix_tui.core.editing.operations import DropChange, Operation, SetFields
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.supervision.decide.needs import asked_of, needs_of
-from helix_tui.core.supervision.signals.questions import (
-    OpenQuestions,
-    UnknownQuestion,
-    answering,
-    decide_escalation,
-    read_questions,
-    still_asked,
-)
+from helix_tui.core.supervision.signals.escalation import answering, decide_escalation
+from helix_tui.core.supervision.signals.questions import OpenQuestions, UnknownQuestion, read_questions, still_asked
 from helix_tui.core.supervision.stages.results import answer_question, conflicts_in
 from tests.core.supervision.conftest import WorldFactory, queue_of, row
 from tests.programs import parse_rows

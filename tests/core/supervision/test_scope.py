@@ -16,8 +16,8 @@ from helix_tui.core.statements.stuck import find_stuck
 from helix_tui.core.supervision.decide.check import take_status_summary, undecided
 from helix_tui.core.supervision.decide.facts import Facts, gather_facts
 from helix_tui.core.supervision.decide.verdict import decide
-from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, read_scope
 from helix_tui.core.supervision.signals.questions import OpenQuestion
+from helix_tui.core.supervision.signals.scope import EVERYTHING, Scope, read_scope
 from tests.core.supervision.conftest import NOW, WorldFactory, row
 from tests.programs import parse_rows
 

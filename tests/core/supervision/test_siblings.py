@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helix_tui.core.supervision.signals.focus import siblings
+from helix_tui.core.supervision.signals.scope import siblings
 from tests.core.supervision.conftest import queue_of, row
 
 

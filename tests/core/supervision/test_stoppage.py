@@ -25,8 +25,8 @@ from helix_tui.core.supervision.decide.verdict import decide
 from helix_tui.core.supervision.run_state.run_status import last_stoppage
 from helix_tui.core.supervision.run_state.state import RunState
 from helix_tui.core.supervision.signals.drift import Drift
-from helix_tui.core.supervision.signals.questions import Tried
 from helix_tui.core.supervision.signals.stoppage import find_stoppage
+from helix_tui.core.supervision.signals.tried import Tried
 from tests.conftest import ProjectFactory
 from tests.core.ddx.runs.test_ending import DIRTY, loop
 

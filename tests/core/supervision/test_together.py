@@ -20,7 +20,7 @@ import pytest
 
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.editing.journal import Journal
-from helix_tui.core.editing.steps import Overlay
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.snapshot.feed import Live, take_snapshot
 from helix_tui.core.snapshot.snapshot import Change, Snapshot

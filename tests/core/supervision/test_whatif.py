@@ -13,9 +13,10 @@ from helix_tui.core.beads.readiness import Queue, classify
 from helix_tui.core.ddx.dialect import APRIL, AUGUST
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan import plan
 from helix_tui.core.editing.preview import foresee
-from helix_tui.core.editing.steps import CommandStep, Overlay
+from helix_tui.core.editing.steps import CommandStep
 from tests.core.supervision.conftest import NOW, queue_of, row
 
 pytestmark = pytest.mark.long

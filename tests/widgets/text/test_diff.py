@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.widgets.text.diff import HUGE_FILE, LONG_LINE, DiffFacts, DiffPane, painted, parse_diff
+from helix_tui.widgets.text.diff import HUGE_FILE, LONG_LINE, DiffPane, painted
+from helix_tui.widgets.text.diff_lines import DiffFacts, parse_diff
 from tests.widgets.host import Host
 
 PLAIN = """\

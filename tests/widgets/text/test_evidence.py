@@ -11,7 +11,7 @@ from helix_tui.core.ddx.attempts.evidence import AttemptCheck, AttemptEvidence
 from helix_tui.core.ddx.attempts.interpretation import Reading
 from helix_tui.core.ddx.runs.running import Fact, Run
 from helix_tui.widgets.text.attempt_evidence import AttemptSubject, EvidencePane, evidence_paras
-from helix_tui.widgets.text.diff import DiffFacts, parse_diff
+from helix_tui.widgets.text.diff_lines import DiffFacts, parse_diff
 from tests.widgets.host import Host
 from tests.widgets.rows.test_attempts import BEADS, MINUTE, NOW, attempt
 from tests.widgets.text.test_diff import PLAIN

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helix_tui.widgets.base.line import width_of
-from helix_tui.widgets.text.pane import MAX_CHARS, prose, verbatim
+from helix_tui.widgets.text.markdown import MAX_CHARS, prose, verbatim
 
 
 def text_of(source: str, width: int = 60) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from helix_tui.widgets.base.line import width_of
-from helix_tui.widgets.text.diff import SPLIT_CELLS, DiffFacts, DiffPane, beside_each_other, painted, parse_diff
+from helix_tui.widgets.text.diff import SPLIT_CELLS, DiffPane, beside_each_other, painted
+from helix_tui.widgets.text.diff_lines import DiffFacts, parse_diff
 from tests.widgets.host import Host
 
 DIFF = """\

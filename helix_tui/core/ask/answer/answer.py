@@ -22,7 +22,7 @@ from helix_tui.core.ask.answer.passages import Passage
 from helix_tui.core.ask.answer.quotes import sentences_in
 from helix_tui.core.ask.question import Question, Slot, terms_in
 from helix_tui.core.ask.records import Span
-from helix_tui.core.ask.retrieval.search import PoolEntry
+from helix_tui.core.ask.retrieval.pool import PoolEntry
 from helix_tui.core.ask.retrieval.senses import Ambiguity, Weighed, defines
 from helix_tui.core.ground.text import clean_block, clean_line
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from helix_tui.core.ask.question import Slot, terms_in
 from helix_tui.core.ask.records import Span, SpanKey, field_lines
-from helix_tui.core.ask.retrieval.search import PoolEntry
+from helix_tui.core.ask.retrieval.pool import PoolEntry
 from helix_tui.core.ask.retrieval.senses import defines
 from helix_tui.core.ask.retrieval.trees import Policy, WalkNode, place_of
 from helix_tui.core.ground.text import clean_block, clean_line

@@ -1,18 +1,14 @@
-"""Find the senses of a word in headings, trees and code, weigh them by evidence, and link documents to code.
+"""Find the senses of a word in headings, trees and code, and weigh them by evidence.
 
 A word has several senses if different things have its name: "optical cavity" and "Casimir cavity", or a class `Session`
 in two packages. "Cavity tuning" is an aspect of the same thing, not another sense. If the evidence does not decide, the
 user is asked (docs/formats/ask.md §1, phase 4). `concepts_in` finds concepts: names of several words in headings and
 trees.
-
-`align` follows symbols named in documents to their definitions, one use and one test each. Only a name in the symbol
-index is a symbol; a capitalised word of prose is not (docs/formats/ask.md §1, phase 5).
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
@@ -20,21 +16,20 @@ from msgspec import Struct
 
 from helix_tui.core.ask.corpus.listing import is_declaration
 from helix_tui.core.ask.index.index import RepositoryIndex
-from helix_tui.core.ask.question import Question, Slot, covers, name_parts, names_in, terms_in
-from helix_tui.core.ask.records import Definition, Span, Use
-from helix_tui.core.ask.retrieval.search import Pool, PoolEntry, Via, coverage_of, cut_to
-from helix_tui.core.ask.retrieval.trees import Policy
+from helix_tui.core.ask.question import Question, Slot, covers, name_parts, terms_in
+from helix_tui.core.ask.records import Span
+from helix_tui.core.ask.retrieval.pool import PoolEntry, coverage_of
 from helix_tui.core.ask.tokens import STOP_WORDS, stem
 
 MOST_SENSES = 4
 MOST_FOCUS_WORDS = 2
 MOST_TITLE_WORDS = 5
 SENSE_SPANS = 8
+
 ALIKE = 0.3
 """Overlap of words, by the smaller set, from which two sections are about the same thing."""
 
 Reason = Literal["not_ambiguous", "one_sense", "evidence_dominance", "split", "user_choice"]
-
 
 _QUALIFIER = re.compile(r"\s+\([^()\d]+\)\s*$")
 """The qualifier after a name: "Shutter (optics)"."""
@@ -146,9 +141,6 @@ def belongs(span: Span, sense: Sense) -> bool:
     return len(words) > 1 and re.search(rf"(?<!\w){name}", span.text, re.IGNORECASE) is not None
 
 
-# --- candidates -------------------------------------------------------------------------------------------
-
-
 def _focus_terms(question: Question) -> tuple[str, ...]:
     """The stems of the one thing asked about; empty if the question mentions more."""
     if question.names:
@@ -231,9 +223,6 @@ def _alike(words: frozenset[str], others: frozenset[str]) -> bool:
     return bool(words and others) and len(words & others) / min(len(words), len(others)) >= ALIKE
 
 
-# --- evidence ---------------------------------------------------------------------------------------------
-
-
 def _weigh(
     library: RepositoryIndex, senses: Sequence[Sense], slots: Sequence[Slot], focus: tuple[str, ...]
 ) -> tuple[Weighed, ...]:
@@ -311,158 +300,3 @@ def _titles(library: RepositoryIndex, terms: tuple[str, ...]) -> Iterator[str]:
     for tree in library.trees():
         for node in tree.nodes.values():
             yield node.title
-
-
-MOST_LOOKUPS = 60
-MOST_USES = 24
-MOST_DOCS = 8
-MOST_NAMESAKES = 12
-"""Maximum number of definitions of one name; with more, none is followed."""
-_CALLABLE = frozenset(("class", "type", "function", "interface", "struct", "enum", "trait"))
-STRANGERS = 2
-"""A symbol not near the question's words is followed only while fewer than this many are resolved."""
-_TICKED = re.compile(r"`+([^`\n]{2,120}?)`+")
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)*")
-
-WORTH: dict[Via, float] = {"alignment": 0.65, "use": 0.45, "test": 0.4}
-
-
-class Link(Struct, frozen=True):
-    """A link from a document to code."""
-
-    symbol: str
-    doc: str
-    """``file:start-end`` of the span that names it."""
-    definition: str
-    use: str
-    """``file:line`` of a place that uses it; empty if none does."""
-    test: str
-
-
-class Alignment(Struct, frozen=True):
-    """The result of following the symbols of documents."""
-
-    extracted: tuple[str, ...] = ()
-    resolved: tuple[str, ...] = ()
-    links: tuple[Link, ...] = ()
-    added: int = 0
-    """Number of code spans added to the evidence."""
-
-    @property
-    def applied(self) -> bool:
-        """Whether any symbol led to code."""
-        return bool(self.links)
-
-
-def align(library: RepositoryIndex, pool: Pool, policy: Policy, step: int) -> tuple[Pool, Alignment]:
-    """The pool with the code that its documents name, and how it was found."""
-    docs = pool.docs()[:MOST_DOCS]
-    extracted = _symbols(docs, pool.slots)
-    links: list[Link] = []
-    brought: list[tuple[Span, Via, float]] = []
-    resolved: list[str] = []
-    for symbol, by_question in extracted[:MOST_LOOKUPS]:
-        if len(resolved) >= (policy.max_symbols if by_question else min(STRANGERS, policy.max_symbols)):
-            break
-        found = _definition(library, symbol)
-        if found is not None:
-            resolved.append(symbol)
-            doc = next(entry.span for entry in docs if symbol in entry.span.text)
-            use, test = _one_hop(library, symbol, found)
-            links.append(_link(symbol, doc, found, use, test))
-            brought += _spans(library, found, use, test)
-    fitting = _fitting(brought, pool, policy)
-    grown = pool.with_spans(fitting, step=step, query="", policy=policy)
-    added = len(grown.entries.keys() - pool.entries.keys())
-    names = tuple(name for name, _ in extracted[:MOST_LOOKUPS])
-    return grown, Alignment(names, tuple(resolved), tuple(links), added)
-
-
-def _symbols(docs: Sequence[PoolEntry], slots: Sequence[Slot]) -> list[tuple[str, bool]]:
-    """Names in document spans, those related to the question first; True marks names that have one of its required
-    terms, or are near one.
-    """
-    counts: Counter[str] = Counter()
-    first: dict[str, int] = {}
-    near: set[str] = set()
-    asked = frozenset(term for slot in slots if slot.required for term in slot.terms)
-    for entry in docs:
-        for symbol in dict.fromkeys(_names(entry.span.text)):
-            counts[symbol] += 1
-            first.setdefault(symbol, len(first))
-        # near: in one paragraph or item with a word of the question
-        for block in re.split(r"\n\s*\n|\n(?=\s*[-*|])", entry.span.text):
-            if not asked.isdisjoint(terms_in(block)):
-                near.update(_names(block))
-    ranked = sorted(
-        counts, key=lambda name: (-len(terms_in(name) & asked), name not in near, -counts[name], first[name])
-    )
-    return [(name, name in near or not asked.isdisjoint(terms_in(name))) for name in ranked]
-
-
-def _names(text: str) -> Iterator[str]:
-    """Yield the identifiers of a document: names in back-ticks, and words written like code."""
-    for ticked in _TICKED.findall(text):
-        head = ticked.partition("(")[0].strip()
-        if " " not in head:  # of a command or a phrase only names count
-            yield from (name for name in _IDENTIFIER.findall(head)[:1] if "(" in ticked or not name.islower())
-    yield from names_in(text)
-
-
-def _definition(library: RepositoryIndex, symbol: str) -> Definition | None:
-    """A symbol's definition, source before tests and types before members; None if there is none, or too many.
-
-    A plain word, like ``demo``, is a symbol only if source defines a type or a function of that name.
-    """
-    found = sorted(
-        library.definitions(symbol),
-        key=lambda place: (place.role != "source", place.header.count("."), place.file, place.start),
-    )
-    if not names_in(symbol):
-        found = [place for place in found if place.role == "source" and place.kind in _CALLABLE]
-    return found[0] if found and len(found) <= MOST_NAMESAKES else None
-
-
-def _one_hop(library: RepositoryIndex, symbol: str, found: Definition) -> tuple[Use | None, Use | None]:
-    """A use of a symbol in source and one in a test; None in place of a missing one."""
-    uses = sorted(
-        (use for use in library.uses(symbol, most=MOST_USES) if use.kind != "import"),
-        key=lambda use: (use.kind != "call", use.file == found.file, use.file, use.line),
-    )
-    code = next((use for use in uses if use.role == "source"), None)
-    return code, next((use for use in uses if use.role == "test"), None)
-
-
-def _spans(
-    library: RepositoryIndex, found: Definition, use: Use | None, test: Use | None
-) -> Iterator[tuple[Span, Via, float]]:
-    places: list[tuple[Via, tuple[str, int, int]]] = [("alignment", (found.file, found.start, found.end))]
-    places += [("use", (use.file, max(1, use.line - 2), use.line + 2))] if use is not None else []
-    places += [("test", (test.file, max(1, test.line - 2), test.line + 4))] if test is not None else []
-    for via, place in places:
-        span = library.span_at(*place)
-        if span is not None:
-            yield span, via, WORTH[via]
-
-
-def _fitting(spans: Iterable[tuple[Span, Via, float]], pool: Pool, policy: Policy) -> list[tuple[Span, Via, float]]:
-    """As many spans as fit the budget, each cut to size: definitions before uses, uses before tests."""
-    kept: list[tuple[Span, Via, float]] = []
-    count, room = policy.max_code_spans, policy.max_code_bytes
-    for span, via, worth in sorted(spans, key=lambda one: -one[2]):
-        span = cut_to(span, policy.max_span_bytes, pool.slots)
-        size = len(span.text.encode("utf-8", "surrogateescape"))
-        if count > 0 and size <= room:
-            kept.append((span, via, worth))
-            count, room = count - 1, room - size
-    return kept
-
-
-def _link(symbol: str, doc: Span, found: Definition, use: Use | None, test: Use | None) -> Link:
-    return Link(
-        symbol,
-        f"{doc.file}:{doc.start}-{doc.end}",
-        f"{found.file}:{found.start}-{found.end}",
-        f"{use.file}:{use.line}" if use is not None else "",
-        f"{test.file}:{test.line}" if test is not None else "",
-    )

@@ -18,7 +18,8 @@ from helix_tui.core.ask.answer.compaction import DroppedSpan, Item, Kept, assemb
 from helix_tui.core.ask.answer.grounding import denies
 from helix_tui.core.ask.answer.passages import Passage
 from helix_tui.core.ask.records import Span, item_id, record_place
-from helix_tui.core.ask.retrieval.search import PoolEntry, RetrievalStep
+from helix_tui.core.ask.retrieval.controller import RetrievalStep
+from helix_tui.core.ask.retrieval.pool import PoolEntry
 from helix_tui.core.ask.retrieval.senses import Weighed
 from helix_tui.core.ask.retrieval.trees import WalkNode
 from helix_tui.core.ask.sessions.session import AskRun

@@ -43,18 +43,11 @@ from helix_tui.core.ask.answer.passages import Passage, opening_of, passages_for
 from helix_tui.core.ask.index.index import RepositoryIndex
 from helix_tui.core.ask.question import FOLLOWS, Question, Slot, hints_of, read_question, slots_of
 from helix_tui.core.ask.records import RankedFile, Result, Span, record_place
-from helix_tui.core.ask.retrieval.search import (
-    Controller,
-    Pool,
-    Retrieval,
-    RetrievalStep,
-    Searcher,
-    Via,
-    any_required,
-    coverage_of,
-    cut_to,
-)
-from helix_tui.core.ask.retrieval.senses import Alignment, Ambiguity, align, concepts_in, prefer, resolve
+from helix_tui.core.ask.retrieval.alignment import Alignment, align
+from helix_tui.core.ask.retrieval.controller import Controller, Retrieval, RetrievalStep
+from helix_tui.core.ask.retrieval.pool import Pool, Via, any_required, coverage_of, cut_to
+from helix_tui.core.ask.retrieval.search import Searcher
+from helix_tui.core.ask.retrieval.senses import Ambiguity, concepts_in, prefer, resolve
 from helix_tui.core.ask.retrieval.trees import Depth, Policy, WalkNode, place_of, walk
 from helix_tui.core.ground.text import clean_block, counted
 

@@ -19,6 +19,7 @@ from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.client import Ddx, DdxError
 from helix_tui.core.ddx.dialect import Dialect, rule_for
 from helix_tui.core.ddx.runs.running import QueueReader
+from helix_tui.core.editing.differences import Conflict, PlanChanged, differences, preconditions
 from helix_tui.core.editing.execute.gate import (
     Executable,
     WriteGate,
@@ -46,6 +47,7 @@ from helix_tui.core.editing.execute.step_run import Progress, run_steps, with_re
 from helix_tui.core.editing.execute.trust import NotAllowed, allow, require_allowed
 from helix_tui.core.editing.journal import Journal, JournalEntry, JournalHistory, Rewrite, Who, edits_of
 from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan import (
     Plan,
     plan,
@@ -57,16 +59,7 @@ from helix_tui.core.editing.plan import (
     values_before,
     way_back,
 )
-from helix_tui.core.editing.steps import (
-    CommandStep,
-    Conflict,
-    OperationRefused,
-    Overlay,
-    PlanBuilder,
-    PlanChanged,
-    differences,
-    preconditions,
-)
+from helix_tui.core.editing.steps import CommandStep, OperationRefused, PlanBuilder
 from helix_tui.core.editing.undo import NotUndoable, UndoPlan, Unreadable, operations_of, plan_undo
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import is_folder

@@ -26,9 +26,10 @@ from helix_tui.core.ddx.git_state import staged_beside_tracker
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ddx.remarks import Remark, Shut, difference, shut
 from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.editing.differences import PlanChanged, differences, preconditions
 from helix_tui.core.editing.journal import JournalHistory, Who
 from helix_tui.core.editing.plan import Plan
-from helix_tui.core.editing.steps import CommandStep, PlanChanged, called, differences, preconditions
+from helix_tui.core.editing.steps import CommandStep, called
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.processes.clients import started_by_client

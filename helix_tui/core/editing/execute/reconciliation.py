@@ -17,8 +17,10 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.editing.journal import JournalEntry, Result, Rewrite, Values
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan import TRACES, WayBack, leases_lost, way_back
-from helix_tui.core.editing.steps import CommandStep, Overlay, PlanBuilder, called, same
+from helix_tui.core.editing.steps import CommandStep, PlanBuilder, called
+from helix_tui.core.editing.values import same
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_instant
 

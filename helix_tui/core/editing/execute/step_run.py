@@ -10,8 +10,9 @@ from msgspec import Struct
 
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.client import DdxError, last_error
+from helix_tui.core.editing.differences import Difference, differences
 from helix_tui.core.editing.execute.gate import Executable
-from helix_tui.core.editing.steps import CommandStep, Difference, differences
+from helix_tui.core.editing.steps import CommandStep
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.text import clean_line
 

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from helix_tui.core.ground.secret_rules import secrets
 from helix_tui.core.memory import plan_records, records, reports
 from helix_tui.core.memory.guard.forms import forms, undisguised
-from helix_tui.core.memory.ranking import dashed
 from helix_tui.core.memory.records import Memory
+from helix_tui.core.memory.words import dashed
 
 RULES = 11
 """Version of the scanner's rules: verdicts of other versions are ignored."""
@@ -64,7 +64,6 @@ def withheld(rules: tuple[str, ...]) -> str:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
 
 _SHORT = 8
 """Characters below which a name cannot be harmful."""

@@ -17,11 +17,11 @@ from helix_tui.core.embedding.minilm import MODEL_ID
 from helix_tui.core.ground.records import decode_json
 from helix_tui.core.memory.guard import scan as marks
 from helix_tui.core.memory.provenance import Teacher
-from helix_tui.core.memory.ranking import key, words
 from helix_tui.core.memory.records import USER_PROVIDED
 from helix_tui.core.memory.store import rows
 from helix_tui.core.memory.store.database import Base, Vector
 from helix_tui.core.memory.store.index import TRIGGER, WHOLE
+from helix_tui.core.memory.words import key, words
 
 _MENTION = re.compile(
     r"(?<![\w@:/.-])(?:"
@@ -52,8 +52,6 @@ _WHOLE = frozenset(("__init__", "mod", "index"))
 """Names of the file that is the module of its folder."""
 _WILD = re.compile(r"[*?\[]")
 _MOST = 64
-
-
 _QUOTES = "`'\"\u2018\u2019\u201c\u201d"
 _IN = rf"[{_QUOTES}]*(?: \w+)? (?:in|of|from|under|inside|within|at) (?:the )?(?:folder |package |module )?[{_QUOTES}]*"
 _LISTED = rf"[{_QUOTES}]*(?: (?:folder|package|module))?(?: ?[:,(] ?|'s )(?:the )?(?:file |module )?[{_QUOTES}]*"

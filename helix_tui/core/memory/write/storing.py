@@ -22,7 +22,6 @@ from msgspec.structs import replace
 from helix_tui.core.ground.time import NS, format_instant
 from helix_tui.core.memory.guard import scan as marks
 from helix_tui.core.memory.provenance import ACCEPTED_AT_ONCE, teacher_of
-from helix_tui.core.memory.ranking import key, slug
 from helix_tui.core.memory.records import (
     TYPES,
     Correction,
@@ -37,9 +36,10 @@ from helix_tui.core.memory.store import indexing, revisions, rows
 from helix_tui.core.memory.store.database import Base, Vector, credit
 from helix_tui.core.memory.store.index import MemoryIndex
 from helix_tui.core.memory.store.indexing import Draft
+from helix_tui.core.memory.words import key, slug
 from helix_tui.core.memory.write import alike, upkeep
 from helix_tui.core.memory.write import upkeep as recurring
-from helix_tui.core.memory.write.alike import one_matter, resolve_alike, same_problem
+from helix_tui.core.memory.write.same_problem import one_matter, resolve_alike, same_problem
 
 CHUNK_SIMILARITY = 0.85
 """Similarity at which a landed approach strengthens a pattern (docs/formats/memory.md §6)."""

@@ -18,15 +18,16 @@ import numpy as np
 
 from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import NS
-from helix_tui.core.memory.ranking import key
 from helix_tui.core.memory.records import Memory, MemoryFault, proves
 from helix_tui.core.memory.reports import Consolidated, Decayed, Health, Pruned, TypeCount
 from helix_tui.core.memory.store import indexing, rows
 from helix_tui.core.memory.store.database import Base
 from helix_tui.core.memory.store.index import TRIGGER, WHOLE, MemoryIndex
 from helix_tui.core.memory.store.indexing import Draft
+from helix_tui.core.memory.words import key
 from helix_tui.core.memory.write import alike
-from helix_tui.core.memory.write.alike import INDISTINCT, one_matter, resolve_alike, worded_alike
+from helix_tui.core.memory.write.alike import INDISTINCT, worded_alike
+from helix_tui.core.memory.write.same_problem import one_matter, resolve_alike
 
 _OWNED = ("memory_extra", WHOLE, TRIGGER, "memory_variant", "memory_revision", "memory_occurrence")
 _BLOCK = 512

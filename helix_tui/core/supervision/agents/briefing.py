@@ -262,7 +262,7 @@ def _settle(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore, *
     who = _who(hook_message, place)
     if place.attempt or not who or not memory.injections(attempt=who):
         return
-    from helix_tui.core.memory.lessons import settle_session
+    from helix_tui.core.memory.session_check import settle_session
 
     ran = commands_run(hook_message)
     kind = hook_message.agent_type.rpartition(":")[2]

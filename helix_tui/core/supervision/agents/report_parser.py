@@ -22,7 +22,7 @@ from msgspec import Struct, field
 from helix_tui.core.ground.files import open_file
 
 if TYPE_CHECKING:
-    from helix_tui.core.memory.lessons import SessionCheck
+    from helix_tui.core.memory.session_check import SessionCheck
 
 EDITING = {"Edit", "Write", "MultiEdit", "NotebookEdit"}
 """Tools that change a file."""
@@ -209,7 +209,7 @@ def _work(transcript: str, *, sidechains: bool) -> Ran:
     Another agent's work counts as a change at that moment, as its commands are in its own transcript. One in the
     background continues after its call returns, with no recorded end.
     """
-    from helix_tui.core.memory.lessons import SessionCheck
+    from helix_tui.core.memory.session_check import SessionCheck
 
     uses: dict[str, dict[str, Any]] = {}
     checks: list[SessionCheck] = []
@@ -330,7 +330,6 @@ _UTILIZED = re.compile(
     r"^\W{0,4}UTILIZED\b[*_]*:[*_ \t]*(.*)$|(?<=[\s.:;*_(])UTILIZED\b[*_]*:[*_ \t]*(\[[^\]\n]*\])", re.M
 )
 """A separate line, or a bracketed list after other words: ``Done: x works. UTILIZED: ["a"]``."""
-
 
 _REPORTS: dict[str, Report] = {"DELIVERED": "delivered", "BLOCKED": "blocked", "PARTIAL": "partial"}
 

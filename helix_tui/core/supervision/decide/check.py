@@ -42,16 +42,12 @@ from helix_tui.core.supervision.run_state.run_status import RunStatus, last_stop
 from helix_tui.core.supervision.run_state.state import RunState, load_state
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts, open_spec_ids
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
-from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, read_scope, scope_word
 from helix_tui.core.supervision.signals.kept_changes import attempts_now
 from helix_tui.core.supervision.signals.orphans import Orphan, find_left
-from helix_tui.core.supervision.signals.questions import (
-    OpenQuestion,
-    OpenQuestions,
-    read_questions,
-    still_tried,
-)
+from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions, read_questions
+from helix_tui.core.supervision.signals.scope import EVERYTHING, Scope, read_scope, scope_word
 from helix_tui.core.supervision.signals.stoppage import Stoppage
+from helix_tui.core.supervision.signals.tried import still_tried
 from helix_tui.core.supervision.stages.delegate import NOBODY, AgentAnswer, AgentChoice, Delegate
 from helix_tui.core.supervision.stages.stage_run import StageOutcome, perform
 from helix_tui.core.supervision.stages.table import STAGES

@@ -28,11 +28,12 @@ from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
 from helix_tui.core.supervision.signals.drift import Drift
-from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, is_empty_epic, is_finished_epic, named_beads
 from helix_tui.core.supervision.signals.kept_changes import refused_changes
 from helix_tui.core.supervision.signals.orphans import Orphan, governs_alignment, stalled
-from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, beads_in_question, still_asked
+from helix_tui.core.supervision.signals.questions import OpenQuestion, beads_in_question, still_asked
+from helix_tui.core.supervision.signals.scope import EVERYTHING, Scope, is_empty_epic, is_finished_epic, named_beads
 from helix_tui.core.supervision.signals.stoppage import Stoppage
+from helix_tui.core.supervision.signals.tried import Tried
 
 NONE_TRIED = AttemptBook()
 

@@ -21,11 +21,13 @@ from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import dialect_or_family
 from helix_tui.core.ddx.documents.source import GoverningDocuments
+from helix_tui.core.editing.differences import Conflict
 from helix_tui.core.editing.eligibility_hold import held_back, plan_holds
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.editing.execute.gate import GateBusy, WriteGate, WritesForbidden
 from helix_tui.core.editing.journal import JournalHistory
-from helix_tui.core.editing.steps import Conflict, OperationRefused, Overlay, PlanBuilder, called
+from helix_tui.core.editing.overlay import Overlay
+from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
 from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.files import Folder, stamp_of
 from helix_tui.core.ground.merge_trial import MergeTrials, TriedMerge
@@ -50,7 +52,8 @@ from helix_tui.core.supervision.signals.focus import (
     stale,
 )
 from helix_tui.core.supervision.signals.orphans import Orphan, find_left
-from helix_tui.core.supervision.signals.questions import read_questions, still_tried
+from helix_tui.core.supervision.signals.questions import read_questions
+from helix_tui.core.supervision.signals.tried import still_tried
 from helix_tui.core.supervision.stages.landing import kept_refs
 
 if TYPE_CHECKING:
@@ -83,10 +86,8 @@ WATCHED = (
 MIND_AFTER = 3
 """Failures in a row after which the focus is no longer updated automatically."""
 
-
 MAX_AUTO_UPDATES = 20
 """Maximum new beads for which the focus is updated automatically; a person looks at more first."""
-
 
 News = tuple[QueueState, JournalHistory, AttemptBook]
 """What a look is made of."""

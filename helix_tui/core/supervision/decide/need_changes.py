@@ -17,9 +17,10 @@ from helix_tui.core.editing.steps import OperationRefused, PlanBuilder
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.requests import ChangeRequest, OperationsRequest
-from helix_tui.core.supervision.signals.focus import plan_undecided, undecided
+from helix_tui.core.supervision.signals.escalation import Kept, answering, deciding
 from helix_tui.core.supervision.signals.kept_changes import lands_words, refusal
-from helix_tui.core.supervision.signals.questions import Kept, OpenQuestions, answering, deciding
+from helix_tui.core.supervision.signals.questions import OpenQuestions
+from helix_tui.core.supervision.signals.undecided import plan_undecided, undecided
 from helix_tui.core.supervision.stages.landing import KeptChange, Landing, kept_ref
 
 if TYPE_CHECKING:

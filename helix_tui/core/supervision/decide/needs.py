@@ -37,9 +37,10 @@ from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, parse_instant
 from helix_tui.core.memory.provenance import TAUGHT_BY
 from helix_tui.core.supervision.decide.need_kinds import KINDS, RANK, STALE_CLAIMS, KindName, kind_named
+from helix_tui.core.supervision.signals.escalation import escalated
 from helix_tui.core.supervision.signals.kept_changes import decided_by_a_person
 from helix_tui.core.supervision.signals.orphans import governs_alignment, stalled
-from helix_tui.core.supervision.signals.questions import escalated, still_asked
+from helix_tui.core.supervision.signals.questions import still_asked
 from helix_tui.core.supervision.signals.responses import response_to
 
 if TYPE_CHECKING:  # imported for types only: callers without drift need not load it
@@ -50,8 +51,9 @@ if TYPE_CHECKING:  # imported for types only: callers without drift need not loa
     from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
     from helix_tui.core.supervision.signals.drift import Drift
     from helix_tui.core.supervision.signals.orphans import Orphan
-    from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried
+    from helix_tui.core.supervision.signals.questions import OpenQuestion
     from helix_tui.core.supervision.signals.stoppage import Stoppage
+    from helix_tui.core.supervision.signals.tried import Tried
 
 ASSIGNED = "helix-assigned"
 """Field naming the person assigned to a bead's needs."""

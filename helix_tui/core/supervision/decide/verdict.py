@@ -20,9 +20,9 @@ from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.decide.facts import Facts
 from helix_tui.core.supervision.signals.drift import STALE
-from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, scope_word
 from helix_tui.core.supervision.signals.kept_changes import refusal_words
 from helix_tui.core.supervision.signals.questions import OpenQuestion
+from helix_tui.core.supervision.signals.scope import EVERYTHING, Scope, scope_word
 
 MAX_CHANGES = 5
 """Maximum changed documents named one by one."""
@@ -182,7 +182,6 @@ def _refused_by_review(facts: Facts) -> NextVerdict | None:
 _DECIDES_ON_CHANGE = (
     "a person lands, drops or retries these changes; helix-tui check --apply keeps workers from the beads until then"
 )
-
 
 REFUSED_BY_REVIEW = "refused_by_review"
 

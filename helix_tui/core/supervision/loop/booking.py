@@ -28,9 +28,9 @@ from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.loop.epic_focus import inject
 from helix_tui.core.supervision.loop.work import LoopWork, Stop, Stopped
 from helix_tui.core.supervision.run_state.state import ddx_lives
-from helix_tui.core.supervision.signals.focus import EVERYTHING
-from helix_tui.core.supervision.signals.questions import DECISION
+from helix_tui.core.supervision.signals.escalation import DECISION
 from helix_tui.core.supervision.signals.responses import response_to
+from helix_tui.core.supervision.signals.scope import EVERYTHING
 from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.commit import CommitError, commit_files
 from helix_tui.core.supervision.stages.injection import Trigger

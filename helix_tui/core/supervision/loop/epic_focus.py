@@ -12,27 +12,27 @@ from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing import operations
+from helix_tui.core.editing.cascade import HOLDING_LABELS
+from helix_tui.core.editing.differences import Conflict
 from helix_tui.core.editing.eligibility_hold import held_back, plan_holds
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.editing.journal import PASSING
-from helix_tui.core.editing.lifecycle import HOLDING_LABELS
-from helix_tui.core.editing.steps import Conflict, OperationRefused, Overlay, called, named
+from helix_tui.core.editing.overlay import Overlay
+from helix_tui.core.editing.steps import OperationRefused, called, named
 from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.text import CONTEXT_BEGIN, counted, with_context
 from helix_tui.core.supervision.loop.work import LoopWork
 from helix_tui.core.supervision.signals.focus import (
-    FOR_DECISION,
     descendants,
-    is_finished_epic,
     needed,
     plan_focus,
-    plan_undecided,
     plan_unfocus,
     plan_upkeep,
     read_focus,
-    undecided,
 )
 from helix_tui.core.supervision.signals.questions import REVIEW_FIRST
+from helix_tui.core.supervision.signals.scope import is_finished_epic
+from helix_tui.core.supervision.signals.undecided import FOR_DECISION, plan_undecided, undecided
 from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.stage_run import agent_context
 

@@ -35,9 +35,9 @@ from helix_tui.core.supervision.loop.passes import Passes, drifted_in, settle_do
 from helix_tui.core.supervision.loop.work import LoopWork, Retry, Stop, Stopped, failure_class, stop_of
 from helix_tui.core.supervision.run_state.run_control import request
 from helix_tui.core.supervision.run_state.run_log import MAX_LOG_CHARS
-from helix_tui.core.supervision.signals.focus import undecided
 from helix_tui.core.supervision.signals.kept_changes import hold_reasons
-from helix_tui.core.supervision.signals.questions import Tried, bead_fingerprint
+from helix_tui.core.supervision.signals.tried import Tried, bead_fingerprint
+from helix_tui.core.supervision.signals.undecided import undecided
 from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.delegate import AgentChoice, unheard
 from helix_tui.core.supervision.stages.results import LoopResult, LoopTurn, read_turn

@@ -20,10 +20,11 @@ from helix_tui.core.supervision.loop.epic_focus import inject
 from helix_tui.core.supervision.loop.work import LoopWork, Stop, Stopped, stop_of
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts, open_spec_ids
 from helix_tui.core.supervision.signals.drift import DriftWatch
-from helix_tui.core.supervision.signals.focus import Scope, scope_word
-from helix_tui.core.supervision.signals.focus import undecided as held_back
 from helix_tui.core.supervision.signals.orphans import find_orphans
-from helix_tui.core.supervision.signals.questions import OpenQuestions, work_fields
+from helix_tui.core.supervision.signals.questions import OpenQuestions
+from helix_tui.core.supervision.signals.scope import Scope, scope_word
+from helix_tui.core.supervision.signals.tried import work_fields
+from helix_tui.core.supervision.signals.undecided import undecided as held_back
 from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.injection import Trigger
 from helix_tui.core.supervision.stages.results import raise_from

@@ -12,9 +12,10 @@ from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, DdxError
+from helix_tui.core.editing.differences import Conflict
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.steps import Conflict, PlanBuilder
+from helix_tui.core.editing.steps import PlanBuilder
 from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant, midnight, now_ns
@@ -31,10 +32,11 @@ from helix_tui.core.supervision.run_state.budget import (
 from helix_tui.core.supervision.run_state.run_control import Control
 from helix_tui.core.supervision.run_state.run_log import Teller
 from helix_tui.core.supervision.run_state.state import REASONS, RunState, denied_runs, save_state
-from helix_tui.core.supervision.signals.focus import FOR_DECISION, held_for
 from helix_tui.core.supervision.signals.orphans import REVIEW, injected_type
-from helix_tui.core.supervision.signals.questions import REVIEW_FIRST, WAITS, OpenQuestions, Tried, still_tried
+from helix_tui.core.supervision.signals.questions import REVIEW_FIRST, WAITS, OpenQuestions
 from helix_tui.core.supervision.signals.responses import ApprovalNeeded, Autonomy, GuardedAction, Level
+from helix_tui.core.supervision.signals.tried import Tried, still_tried
+from helix_tui.core.supervision.signals.undecided import FOR_DECISION, held_for
 from helix_tui.core.supervision.stages.delegate import NOBODY, AgentChoice, Delegate
 from helix_tui.core.supervision.stages.injection import THRESHOLD
 from helix_tui.core.supervision.stages.results import LoopResult

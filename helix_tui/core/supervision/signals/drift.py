@@ -16,7 +16,8 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.editing.execute.reconciliation import in_words
 from helix_tui.core.editing.journal import JournalHistory
-from helix_tui.core.editing.steps import called, canonical, same
+from helix_tui.core.editing.steps import called
+from helix_tui.core.editing.values import canonical, same
 from helix_tui.core.ground.files import Stamp, open_file, read_bytes, stamp_of
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant

@@ -1,25 +1,14 @@
-"""Keep workers from beads for a while, and restore them exactly: one bead, or all but an epic's.
+"""Keep workers from all beads but an epic's for a while, and restore them exactly.
 
-Rules: docs/decisions/0009, docs/formats/helix.md §3.2–3.3. DDx knows no focus; it skips beads whose
-``execution-eligible`` is false. The earlier value is written into the row by the command that changes it, so the row
-alone says what to restore, even after a kill at any step. A focus holds back every other open bead, with the epic
-beside that value; the epic's own row says whether it is on, set before the first bead is held back and removed before
-the first is released.
-
-`Scope` is a part of the queue (docs/decisions/0018): the beads matching a name, or `EVERYTHING`, a value that cannot be
-the name of a label, bead or document. HELIX's word for it, ``repo``, is read and written only at the edges: on the
-command line, in the title of a governing bead, in a prompt.
-
-`siblings` names work that belongs together (docs/formats/helix.md §3.5): the same parent or specification first; only
-if that finds nothing, a shared ``area:`` label; at most three, including the bead itself. They are named beside the
-next bead and to its agent, never dispatched together (ddx takes one bead per turn).
+Rules: docs/decisions/0009, docs/formats/helix.md §3.2. DDx knows no focus; it skips beads whose ``execution-eligible``
+is false. The earlier value is written into the row by the command that changes it, so the row alone says what to
+restore, even after a kill at any step. A focus holds back every other open bead, with the epic beside that value; the
+epic's own row says whether it is on, set before the first bead is held back and removed before the first is released.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 
@@ -28,45 +17,11 @@ from helix_tui.core.beads.readiness import Queue, Rule, looks_like_epic
 from helix_tui.core.beads.record import FOCUS_MARK, FOCUS_ON, TERMINAL, Bead
 from helix_tui.core.editing.eligibility_hold import hold, release
 from helix_tui.core.editing.fields import must_live
-from helix_tui.core.editing.steps import OperationRefused, Overlay, PlanBuilder, called
+from helix_tui.core.editing.overlay import Overlay
+from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.signals.drift import STALE, Drift
 from helix_tui.core.supervision.signals.orphans import REVIEW, injected_type
-from helix_tui.core.supervision.signals.questions import UNDECIDED
-
-UNDECIDED_PRIOR = "helix-held-prior"
-"""Field with the earlier ``execution-eligible``: ``absent``, true, or ``=`` and a text."""
-
-
-FOR_DECISION = "a decision"
-
-
-def undecided(queue: Queue) -> tuple[str, ...]:
-    """Beads that a run holds back until a person has decided on them, or the others are done."""
-    # check the raw bytes without decoding every row of the queue
-    mark = f'"{UNDECIDED}"'.encode()
-    return tuple(bead_id for bead_id, bead in queue.beads.items() if mark in bead.raw)
-
-
-def held_for(queue: Queue, reason: str) -> tuple[str, ...]:
-    """Those of `undecided` that are held back for one reason."""
-    return tuple(bead_id for bead_id in undecided(queue) if queue.beads[bead_id].document().get(UNDECIDED) == reason)
-
-
-def plan_undecided(writing: PlanBuilder, wanted: Iterable[str] | Mapping[str, str]) -> None:
-    """Hold back exactly these, each for its reason; release the others."""
-    overlay, keep = writing.overlay, set(wanted)
-    reasons = wanted if isinstance(wanted, Mapping) else {}
-    have = set(undecided(overlay.queue))
-    for bead_id in sorted(have - keep):
-        release(writing, bead_id, UNDECIDED, UNDECIDED_PRIOR)
-    for bead_id in sorted(keep - have):
-        if bead_id in overlay and _eligible(overlay, bead_id):
-            hold(writing, bead_id, UNDECIDED, reasons.get(bead_id, FOR_DECISION), UNDECIDED_PRIOR)
-
-
-def _eligible(overlay: Overlay, bead_id: str) -> bool:
-    return overlay.value(bead_id, "execution-eligible") is not False
 
 
 def stale(drift: Iterable[Drift]) -> set[str]:
@@ -79,7 +34,6 @@ PRIOR = "helix-focus-prior"
 
 REACH = "helix-focus-reach"
 """In the epic's row: ``ready`` if only beads that a worker could pick are held back, turn by turn (a loop's focus)."""
-
 
 _PICKABLE = frozenset({"open", "in_progress"})
 
@@ -263,104 +217,3 @@ def _spared(overlay: Overlay, kept: set[str]) -> set[str]:
                 found.add(upper)
             upper = overlay.parent(upper)
     return found
-
-
-Scope = str | None
-"""A bead and its descendants, a label, an area or a specification; None: everything."""
-
-EVERYTHING: Scope = None
-
-WORD = "repo"
-"""How HELIX writes `EVERYTHING` (FEAT-002: ``helix check [scope=repo]``)."""
-
-_LABEL = "label:"
-
-
-_ID = re.compile(r"[A-Za-z][\w.]*(?:-[\w.]+)+")
-
-
-def read_scope(word: str) -> Scope:
-    """Parse a scope; the label ``repo`` is written ``label:repo``."""
-    return EVERYTHING if word.strip() in ("", WORD) else word.strip()
-
-
-def scope_word(scope: Scope) -> str:
-    """A scope as written on the command line."""
-    return WORD if scope is None else scope
-
-
-def named_beads(queue: Queue, scope: Scope) -> tuple[str, ...] | None:
-    """Ids of the beads in a scope; None if it matches none, and for `EVERYTHING`."""
-    if scope is None:
-        return None
-    if scope in queue.beads:
-        below = {scope, *queue.graph.descendants(scope)}
-        return tuple(bead_id for bead_id in queue.beads if bead_id in below)
-    label = scope.removeprefix(_LABEL)
-    named = tuple(
-        bead_id
-        for bead_id, bead in queue.beads.items()
-        if label in bead.labels or f"area:{label}" in bead.labels or (label == scope and bead.spec_id == scope)
-    )
-    return named or None
-
-
-def written_like_a_bead(queue: Queue, word: str) -> bool:
-    """Whether a word looks like an id of this tracker."""
-    prefixes = {bead_id.rpartition("-")[0] for bead_id in queue.beads if "-" in bead_id}
-    return bool(_ID.fullmatch(word)) and word.rpartition("-")[0] in prefixes
-
-
-def names_of(queue: Queue) -> tuple[str, ...]:
-    """All scope names in this queue: ids, labels, areas without prefix, specifications."""
-    words = (word for bead in queue.beads.values() for word in (bead.id, *bead.labels, bead.spec_id))
-    return tuple(dict.fromkeys(word.removeprefix("area:") for word in words if word))
-
-
-def is_finished_epic(queue: Queue, bead: Bead) -> bool:
-    """Whether it is an open epic, not set aside, under which something was closed and nothing is left to do."""
-    if bead.status not in ("open", "in_progress") or not looks_like_epic(bead):
-        return False
-    below = _statuses_below(queue).get(bead.id, set())
-    return "closed" in below and below <= TERMINAL
-
-
-def is_empty_epic(queue: Queue, bead: Bead) -> bool:
-    """Whether it is an epic that no worker picks, and under which nothing is left and nothing was closed."""
-    below = _statuses_below(queue).get(bead.id, set())
-    return queue.state(bead.id) == "epic_container" and looks_like_epic(bead) and below <= {"cancelled"}
-
-
-@lru_cache(maxsize=1)
-def _statuses_below(queue: Queue) -> dict[str, set[str]]:
-    """The statuses of the descendants of each bead; nested epics share the way up, so that the work is linear."""
-    below: dict[str, set[str]] = {}
-    for bead in queue.beads.values():
-        above = bead.parent
-        while above in queue.beads and above != bead.id and bead.status not in below.setdefault(above, set()):
-            below[above].add(bead.status)
-            above = queue.beads[above].parent
-    return below
-
-
-MAX_SIBLINGS = 3
-
-
-def siblings(queue: Queue, bead_id: str) -> tuple[str, ...]:
-    """The bead and its ready siblings, in ddx's pick order."""
-    bead = queue.beads[bead_id]
-    others = [queue.beads[each] for each in queue.ready if each != bead_id]
-    others = [each for each in others if not looks_like_epic(each)]
-    related = [each for each in others if _same(bead.parent, each.parent) or _same(bead.spec_id, each.spec_id)]
-    if not related:
-        areas = _areas(bead)
-        related = [each for each in others if areas & _areas(each)]
-    return (bead_id, *(each.id for each in related[: MAX_SIBLINGS - 1]))
-
-
-def _same(one: str, other: str) -> bool:
-    return bool(one) and one == other
-
-
-def _areas(bead: Bead) -> frozenset[str]:
-    return frozenset(label for label in bead.labels if label.startswith("area:"))

@@ -1,49 +1,41 @@
 """HELIX's questions to a person as data: raised by a run or a stage, shown in *Needs me*, answered anywhere.
 
-`OpenQuestions` keeps them in ``.helix/questions.json``. `answering` and `deciding` write an answer into its bead.
-`Tried` is a bead that a run attempted and left open.
+`OpenQuestions` keeps them in ``.helix/questions.json``.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
-from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import (
-    FOCUS_MARK,
-    FOCUS_ON,
-    HELD,
     TERMINAL,
     Bead,
 )
-from helix_tui.core.ddx.names import WORKER_PREFIX
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import below, read_bytes
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.records import decode_json
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
 from helix_tui.core.ground.writes import replace_file
 
 if TYPE_CHECKING:
-    from helix_tui.core.ddx.attempts.attempt import Attempt
     from helix_tui.core.editing.execute.curator import Curator, Result
     from helix_tui.core.editing.execute.gate import WriteGate
-    from helix_tui.core.editing.operations import Operation
     from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
+from helix_tui.core.supervision.signals.escalation import DECISION
 
-UNDECIDED = "helix-held-for"
 WAITS = "waits for "
 """How a reason in that field begins that is a sentence of its own."""
+
 REVIEW_FIRST = f"{WAITS}the review of the work before it"
 """Field with the reason why a run continues without a bead: a person must judge its outcome, or it was tried and stays
 open.
@@ -65,8 +57,10 @@ class Asked(Protocol):
 
 MAX_FILE = 8 << 20
 MAX_DOCUMENT = 1 << 20
+
 MAX_QUESTION = 8_000
 """Characters of a question that are kept, and shown where it is answered."""
+
 KEPT = 500
 """Maximum questions in the file; the oldest answered ones are dropped first."""
 
@@ -361,180 +355,3 @@ def _urgency(kind: str) -> int:
 def _number(question_id: str) -> int:
     text = question_id.removeprefix("q-")
     return int(text) if text.isdecimal() else 0
-
-
-DECISION = "helix-decision"
-"""Field with a person's last decision on a bead."""
-
-KEY = "helix-conflict"
-"""Field naming the document conflict of an escalation."""
-
-MAX_NOTES = 60_000
-"""Maximum bytes of notes; the oldest are dropped, as ddx keeps 65,535 of a field."""
-
-Escalation = Literal["escalation", "gap"]
-
-_KINDS: Mapping[str, Escalation] = {"kind:escalation": "escalation", "kind:speculative": "gap"}
-
-
-def escalated(queue: Queue) -> Iterable[tuple[Escalation, str, str]]:
-    """(kind, bead, reason) of every escalation, and of every gap filled with an assumption."""
-    for bead_id, bead in queue.beads.items():
-        if bead.execution_eligible is not False or bead.status in TERMINAL:
-            continue
-        kind = next((_KINDS[label] for label in bead.labels if label in _KINDS), None)
-        if kind is None:
-            continue
-        said = str(bead.document().get("description") or "").replace("\\n", " ")
-        yield kind, bead_id, clean_line(said or bead.title, 600)
-
-
-Kept = Callable[[str], "Attempt | None"]
-"""Bead to the attempt that decides its state."""
-
-
-def kept_by(project: Project, beads: Mapping[str, Bead]) -> Kept:
-    """The kept changes of attempts, from their current records."""
-    from helix_tui.core.ddx.attempts.index import AttemptIndex
-
-    records = AttemptIndex.of(project)
-    records.refresh(beads)
-    return records.deciding
-
-
-def decide_escalation(curator: Curator, bead_id: str, text: str) -> None:
-    """Decide an escalation: write the decision into its bead, and close the escalation.
-
-    Raises:
-        KeyError: there is no such open escalation.
-        DdxError, Unreadable, WritesForbidden: the change cannot be written.
-    """
-    queue = curator.look().queue
-    requested = deciding(queue, bead_id, text, kept_by(curator.project, queue.beads))
-    done = curator.run(requested, title=f"decide {clean_line(bead_id, 60)}")
-    if done.error is not None:
-        raise done.error
-
-
-def deciding(queue: Queue, bead_id: str, text: str, kept: Kept) -> list[Operation]:
-    """The operations that decide an escalation.
-
-    Raises:
-        KeyError: there is no such open escalation.
-    """
-    from helix_tui.core.editing import operations
-
-    if bead_id not in {each for _, each, _ in escalated(queue)}:
-        raise KeyError(bead_id)
-    about = queue.beads.get(str(queue.beads[bead_id].document().get("helix-trigger-bead") or ""))
-    requested = [decision(queue.beads[bead_id], text, queue.as_of)]
-    if about is not None and about.status not in TERMINAL:
-        requested += answering(about, text, queue.as_of, kept)
-    return [*requested, operations.CloseBead(bead_id)]
-
-
-_LANDING = re.compile(r"(?:please\s+)?(?:land|merge)\b", re.IGNORECASE)
-
-
-def answering(bead: Bead, text: str, now: int, kept: Kept) -> list[Operation]:
-    """Write an answer into its bead, and drop the bead's kept change.
-
-    Otherwise ddx of August would land that change unchanged, and no agent would read the answer. An answer may ask to
-    keep it.
-    """
-    from helix_tui.core.ddx.attempts.from_events import was_rejected
-    from helix_tui.core.editing import operations
-    from helix_tui.core.editing.fields import ALLOWED
-
-    requested, made = [decision(bead, text, now)], kept(bead.id)
-    if made is None or not made.preserved or was_rejected(bead, made.result_rev):
-        return requested
-    if _LANDING.match(text.strip()):
-        refused = made.verdict.outcome == "refused"
-        return [*requested, operations.SetFields(bead.id, {ALLOWED: made.attempt_id})] if refused else requested
-    if made.result_rev:
-        requested.append(operations.DropChange(bead.id, made.attempt_id, made.result_rev))
-    return requested
-
-
-def decision(bead: Bead, text: str, now: int) -> Operation:
-    """Write a decision into a bead: appended to its notes, and in a separate field."""
-    from helix_tui.core.editing import operations
-
-    said = clean_block(text, 4000).strip()
-    notes = str(bead.document().get("notes") or "").rstrip()
-    # cut by bytes, as ddx counts; a character cut in two is dropped
-    notes = notes.encode()[-MAX_NOTES:].decode("utf-8", "ignore")
-    added = f"DECISION [{format_instant(now)}]: {said}"
-    return operations.SetFields(bead.id, {DECISION: said, "notes": f"{notes}\n\n{added}" if notes else added})
-
-
-class Tried(Struct, frozen=True):
-    """One bead that an attempt left open."""
-
-    bead_id: str
-    status: str
-    """DDx's status of the attempt."""
-    detail: str = ""
-    fingerprint: str = ""
-    """Fingerprint of its record after the attempt."""
-
-    @property
-    def why(self) -> str:
-        """The result, for a sentence."""
-        return clean_line(self.status + (f": {self.detail}" if self.detail else ""), 300)
-
-    @property
-    def words(self) -> str:
-        """What came of it, as a sentence."""
-        return f"attempted in the last run, still open: {self.why}"
-
-    def record(self) -> dict[str, str]:
-        """As stored in the run's state."""
-        return asdict(self)
-
-
-def still_tried(rows: Iterable[Mapping[str, Any]], queue: Queue) -> tuple[Tried, ...]:
-    """The tried beads of a run's state that are still open and unchanged since the attempt."""
-    found = []
-    for row in rows:
-        words = {name: str(row.get(name) or "") for name in ("bead_id", "status", "detail", "fingerprint")}
-        bead = queue.beads.get(words["bead_id"])
-        # a person, or a planning pass, has changed it since: it is worth another attempt
-        if bead is None or bead.status in TERMINAL or bead_fingerprint(bead) != words["fingerprint"]:
-            continue
-        found.append(Tried(**words))
-    return tuple(found)
-
-
-def bead_fingerprint(bead: Bead) -> str:
-    """A digest of what a person or a planning pass may have changed in a record, without the hold itself."""
-    fields = work_fields(bead)
-    fields.pop("execution-eligible", None)
-    return hashlib.sha256(repr(fields).encode("utf-8", "replace")).hexdigest()
-
-
-def work_fields(bead: Bead) -> dict[str, Any]:
-    """A record without the fields that workers, a focus or a run write in passing."""
-    row = bead.document()
-    held = FOCUS_MARK in row or UNDECIDED in row or HELD in row
-    return {
-        # a temporary claim is not a change of the work
-        name: "open" if row[name] == "in_progress" else row[name]
-        for name in sorted(row)
-        if not name.startswith(_NOTED) and not (held and name == "execution-eligible")
-    }
-
-
-_NOTED = (
-    *WORKER_PREFIX.values(),
-    "claimed-",
-    "events",
-    "helix-drift",
-    FOCUS_ON,
-    "helix-held",
-    "owner",
-    "session_id",
-    "updated_at",
-)
-"""Prefixes of fields that a worker or the loop itself writes into a row without changing the work."""

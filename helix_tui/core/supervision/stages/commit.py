@@ -24,8 +24,9 @@ from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.trust import LEFTHOOK
 from helix_tui.core.editing.lifecycle import unclosed
 from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan import plan
-from helix_tui.core.editing.steps import OperationRefused, Overlay, called, named
+from helix_tui.core.editing.steps import OperationRefused, called, named
 from helix_tui.core.ground.files import is_file, text_of
 from helix_tui.core.ground.git import GitFailed, change_git, read_git
 from helix_tui.core.ground.merge_trial import branch_of

@@ -22,6 +22,7 @@ from helix_tui.core.ground.git import ask_git
 from helix_tui.core.ground.process import run
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line, counted
+from helix_tui.core.supervision.signals.escalation import DECISION, KEY
 from helix_tui.core.supervision.signals.orphans import (
     ACCEPTANCE,
     ALIGNMENT,
@@ -30,7 +31,6 @@ from helix_tui.core.supervision.signals.orphans import (
     injected_type,
     supervisory,
 )
-from helix_tui.core.supervision.signals.questions import DECISION, KEY
 
 UNGOVERNED = "chore"
 """The type of a bead without a governing document: the authoring rules require no spec-id of it, and ddx picks it like
@@ -47,8 +47,6 @@ SCRIPTS = ("scripts/check-acceptance-traceability.sh", "scripts/check-acceptance
 """The repository's own acceptance checks, run after a success where they exist."""
 
 SCRIPT_TIMEOUT_S = 300.0
-
-
 __all__ = ["ACCEPTANCE", "ALIGNMENT", "INJECTED", "REVIEW", "injected_record", "injected_type", "supervisory"]
 
 

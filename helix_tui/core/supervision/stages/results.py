@@ -30,9 +30,10 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, parse_instant
-from helix_tui.core.supervision.signals.focus import plan_undecided, undecided
-from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions, answering, kept_by
+from helix_tui.core.supervision.signals.escalation import answering, kept_by
+from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions
 from helix_tui.core.supervision.signals.responses import Level, response_to
+from helix_tui.core.supervision.signals.undecided import plan_undecided, undecided
 from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.delegate import token_count, tokens_in
 from helix_tui.core.supervision.stages.stage_run import StageOutcome

@@ -30,7 +30,8 @@ from helix_tui.core.ground.processes.threads import pid_alive
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.writes import replace_file
-from helix_tui.core.supervision.signals.focus import (
+from helix_tui.core.supervision.signals.orphans import ALIGN, PLANNING, governs_alignment
+from helix_tui.core.supervision.signals.scope import (
     Scope,
     named_beads,
     names_of,
@@ -39,7 +40,6 @@ from helix_tui.core.supervision.signals.focus import (
     siblings,
     written_like_a_bead,
 )
-from helix_tui.core.supervision.signals.orphans import ALIGN, PLANNING, governs_alignment
 from helix_tui.core.supervision.stages.delegate import LOGS, AgentAnswer, AgentChoice, Delegate
 from helix_tui.core.supervision.stages.injection import ALIGNMENT, REVIEW, activity_prefix, injected_type, type_for
 from helix_tui.core.supervision.stages.table import STANCES, Stage, render
@@ -212,7 +212,6 @@ def _backfill(project: Project, done: StageOutcome) -> StageOutcome:
 
 
 _JUDGES = {"review": _review, "backfill": _backfill}
-
 
 ACCEPTANCE = (
     "`ddx bead show <this> --json` shows notes that record ALIGN_STATUS: COMPLETE, and the "

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from helix_tui.core.ground.files import read_bytes
 from helix_tui.core.ground.project import Project
-from helix_tui.core.supervision.signals.focus import WORD
+from helix_tui.core.supervision.signals.scope import WORD
 
 STANCES = {
     "planning": "exploratory, assumption-surfacing, artifact-authoring",
@@ -201,7 +201,6 @@ STAGES = {
     )
 }
 """Every stage by its name."""
-
 
 MAX_PROMPT = 1 << 20
 

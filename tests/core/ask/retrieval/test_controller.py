@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from helix_tui.core.ask.index.index import RepositoryIndex
 from helix_tui.core.ask.question import Question, covers, read_question, slots_of
 from helix_tui.core.ask.records import Definition, Heading, RankedFile, Role, Span, Tree, Use, text_hash
-from helix_tui.core.ask.retrieval.search import Controller, Pool, Retrieval, Searcher, cut_to
+from helix_tui.core.ask.retrieval.controller import Controller, Retrieval
+from helix_tui.core.ask.retrieval.pool import Pool, cut_to
+from helix_tui.core.ask.retrieval.search import Searcher
 from helix_tui.core.ask.retrieval.trees import BudgetError, Policy, with_budgets
 
 QUESTION = "How does the `retry_after` cooldown of a lease reach the queue?"

@@ -20,7 +20,7 @@ from helix_tui.core.statements.stuck import find_stuck
 from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.verdict import decide
 from helix_tui.core.supervision.run_state.run_control import active_run, request, start_run, stop_run
-from helix_tui.core.supervision.signals.questions import decide_escalation
+from helix_tui.core.supervision.signals.escalation import decide_escalation
 from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.core.supervision.stages.injection import injected_type
 from tests.core.supervision.conftest import queue_of, row

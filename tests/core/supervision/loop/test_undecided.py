@@ -8,8 +8,8 @@ import pytest
 
 from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.verdict import decide
-from helix_tui.core.supervision.signals.focus import UNDECIDED_PRIOR
-from helix_tui.core.supervision.signals.questions import UNDECIDED
+from helix_tui.core.supervision.signals.tried import UNDECIDED
+from helix_tui.core.supervision.signals.undecided import UNDECIDED_PRIOR
 from helix_tui.core.supervision.stages.results import answer_question
 from tests.core.supervision.conftest import row
 from tests.core.supervision.loop.conftest import Stage, StageFactory
