@@ -22,6 +22,10 @@ from helix_tui.core.ground.writes import make_folder
 Watcher = Callable[[str, Path, str], None]
 """Called with the operation (create, append, replace, delete), the path and the text that was written."""
 
+_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+ZERO_TIME = "0001-01-01T00:00:00Z"
+_CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{0,8}[1-9])?Z\Z")
+
 
 class Disk:
     """Writes files as DDx does, and notifies its watchers."""
@@ -87,9 +91,6 @@ class Disk:
             watcher(op, path, text)
 
 
-_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
-
-
 def go_json(value: Any, *, sort: bool = False, indent: int | None = None) -> str:
     """JSON as Go's encoding/json writes it: compact, ``<>&`` and line separators escaped."""
     separators = (",", ": ") if indent else (",", ":")
@@ -142,11 +143,6 @@ def hook(path: Path, record: bytes, *, timeout: float) -> tuple[int, str]:
     """
     code, _, said = ask([os.fspath(path)], Path.cwd(), given=record, timeout=timeout)
     return code, said
-
-
-ZERO_TIME = "0001-01-01T00:00:00Z"
-
-_CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{0,8}[1-9])?Z\Z")
 
 
 class Number(str):

@@ -17,6 +17,17 @@ from msgspec import Struct
 
 Kind = Literal["string", "bool", "int", "float", "duration", "strings", "stringArray"]
 
+_TRUE = {"1", "t", "T", "TRUE", "true", "True"}
+_FALSE = {"0", "f", "F", "FALSE", "false", "False"}
+_INT = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F_]+)|0[bB]([01_]+)|0[oO]?([0-7_]+)|(0|[1-9][0-9_]*))\Z")
+_FLOAT = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan)\Z", re.ASCII | re.IGNORECASE)
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([^\d.]*)", re.ASCII)
+MANY = 1 << 30
+
+REFUSED = "program:refuse"
+"""The handler of verbs that need ddx itself: they are known, so that they do not get another verb's help."""
+
 
 class UsageError(Exception):
     """The command line is wrong; the message is DDx's own."""
@@ -146,10 +157,6 @@ def _take(flag: Flag, value: str, given: GivenFlags) -> None:
     values += next(csv.reader([value]), []) if flag.kind == "strings" else [value]
 
 
-_TRUE = {"1", "t", "T", "TRUE", "true", "True"}
-_FALSE = {"0", "f", "F", "FALSE", "false", "False"}
-
-
 def parse_bool(text: str) -> bool:
     """A truth value in Go's notation.
 
@@ -159,9 +166,6 @@ def parse_bool(text: str) -> bool:
     if text not in _TRUE | _FALSE:
         raise ValueError(f"strconv.ParseBool: parsing {json.dumps(text, ensure_ascii=False)}: invalid syntax")
     return text in _TRUE
-
-
-_INT = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F_]+)|0[bB]([01_]+)|0[oO]?([0-7_]+)|(0|[1-9][0-9_]*))\Z")
 
 
 def parse_int(text: str) -> int:
@@ -186,9 +190,6 @@ def parse_int(text: str) -> int:
     return number
 
 
-_FLOAT = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan)\Z", re.ASCII | re.IGNORECASE)
-
-
 def parse_float(text: str) -> float:
     """A number with a fraction, in Go's notation.
 
@@ -199,10 +200,6 @@ def parse_float(text: str) -> float:
         quoted = json.dumps(text, ensure_ascii=False)
         raise ValueError(f"strconv.ParseFloat: parsing {quoted}: invalid syntax")
     return float(text)
-
-
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([^\d.]*)", re.ASCII)
 
 
 def parse_duration(text: str) -> float:
@@ -226,12 +223,6 @@ def parse_duration(text: str) -> float:
             raise ValueError(f"time: unknown unit {json.dumps(unit, ensure_ascii=False)} in duration {quoted}")
         total += float(number) * _UNITS[unit]
     return -total if sign == "-" else total
-
-
-MANY = 1 << 30
-
-REFUSED = "program:refuse"
-"""The handler of verbs that need ddx itself: they are known, so that they do not get another verb's help."""
 
 
 class Verb(Struct, frozen=True):

@@ -249,15 +249,13 @@ VERBS = (
     *LOOP_VERBS,
 )
 
+PROGRAM = "ddx"
+_PLACEHOLDER = {"string": " string", "bool": "", "int": " int", "float": " float", "strings": " strings"}
+
 
 def flags_of(verb: Verb) -> tuple[Flag, ...]:
     """The verb's own flags, and help."""
     return (*verb.flags, Flag("help", "bool", f"help for {verb.name}", short="h"))
-
-
-PROGRAM = "ddx"
-
-_PLACEHOLDER = {"string": " string", "bool": "", "int": " int", "float": " float", "strings": " strings"}
 
 
 def find_verb(argv: Sequence[str]) -> tuple[Verb, list[str]]:

@@ -63,6 +63,20 @@ The test suite checks it: any trace fails a test, unless the test planted it."""
 _dispatch = MessagePump._dispatch_message
 _set_timer = MessagePump.set_timer
 
+_OWNER = {"_dispatch_action": "namespace", "_get_renders": "widget"}
+"""The local variable that holds the widget in a frame of Textual; elsewhere it is ``self``."""
+
+_GIVEN: tuple[type[Message], ...] = (events.InputEvent, events.Paste)
+"""Messages that come from the terminal."""
+
+_TYPED = (events.Key, events.Paste)
+"""Input that, unlike a click, does not depend on what was on screen at the time."""
+
+_CAUSED: tuple[type[Message], ...] = (Gesture, Input.Submitted, OptionList.OptionSelected, Button.Pressed)
+"""Messages that widgets make of it and that lead to another screen."""
+
+_AIM = "_helix_aim"
+
 
 class _Source(Struct, frozen=True):
     """Where an exception came from, as far as its trace shows."""
@@ -300,10 +314,6 @@ def _bare(error: Exception) -> Exception:
     return error
 
 
-_OWNER = {"_dispatch_action": "namespace", "_get_renders": "widget"}
-"""The local variable that holds the widget in a frame of Textual; elsewhere it is ``self``."""
-
-
 def _source_of(error: Exception, pump: MessagePump | None) -> _Source:
     part: Widget | None = pump if isinstance(pump, Widget) else None
     drawn: Widget | None = None
@@ -434,17 +444,6 @@ def install() -> None:
 
 
 # --- input that came too late ----------------------------------------------------------------------------------
-
-_GIVEN: tuple[type[Message], ...] = (events.InputEvent, events.Paste)
-"""Messages that come from the terminal."""
-
-_TYPED = (events.Key, events.Paste)
-"""Input that, unlike a click, does not depend on what was on screen at the time."""
-
-_CAUSED: tuple[type[Message], ...] = (Gesture, Input.Submitted, OptionList.OptionSelected, Button.Pressed)
-"""Messages that widgets make of it and that lead to another screen."""
-
-_AIM = "_helix_aim"
 
 
 def _is_stale(pump: MessagePump, message: Message) -> bool:

@@ -14,6 +14,81 @@ from unicodedata import lookup
 from msgspec import Struct
 from textual.binding import Binding
 
+_SHOWN = {
+    "exclamation_mark": "!",
+    "colon": ":",
+    "slash": "/",
+    "question_mark": "?",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "full_stop": ".",
+    "greater_than_sign": ">",
+    "at": "@",
+    "plus": "+",
+    "minus": "-",
+    "number_sign": "#",
+    "vertical_line": "|",
+    "backslash": "\\",
+    "escape": "esc",
+    "pagedown": "pgdn",
+    "pageup": "pgup",
+    "underscore": "_",
+}
+"""Keys whose Textual name differs from the Unicode name or from what people write."""
+
+_HABITS: Mapping[str, tuple[str, ...]] = {
+    "ctrl+z": ("change.undo",),
+    "ctrl+y": ("change.redo",),
+    "ctrl+r": ("change.redo",),
+    "ctrl+n": ("change.new",),
+    "ctrl+x": ("change.close",),
+    "ctrl+f": ("find.filter", "move.page-down"),
+    "ctrl+b": ("move.page-up",),
+    "ctrl+l": ("app.try-again",),
+    "ctrl+g": ("go.to",),
+    "ctrl+k": ("go.palette",),
+    "ctrl+w": ("app.quit",),
+    "Q": ("app.quit",),
+    "f1": ("app.help",),
+    "f2": ("change.edit",),
+    "f10": ("app.quit",),
+    "delete": ("change.close",),
+    "backspace": ("go.back",),
+    "D": ("change.close",),
+    "less_than_sign": ("move.first", "pane.narrower"),
+    "equals_sign": ("pane.zoom",),
+    "underscore": ("pane.zoom",),
+    "b": ("move.page-up", "go.view-back"),
+    "S": ("list.sort", "list.views"),
+    "m": ("change.mark",),
+    "P": ("change.raise", "change.parent"),
+    "r": ("app.try-again", "change.redo"),
+    "i": ("ask.new",),
+    "I": ("change.edit",),
+    "t": ("go.view",),
+    "M": ("go.memory",),
+    "H": ("move.fold",),
+    "0": ("go.queue",),
+    "7": ("go.needs-me",),
+    "asterisk": ("change.mark",),
+    "semicolon": ("go.to",),
+    "comma": ("list.columns",),
+}
+"""Keys with a meaning in other programs (lazygit, k9s, vim, gh-dash, editors) -> our keys that do the same."""
+
+_PLACES = {
+    "app": "the console, after esc",
+    "list": "a list",
+    "beads": "the queue",
+    "sheet": "a sheet",
+    "form": "a form",
+    "panes": "a screen with two panes",
+    "half-way": "a change under way",
+    "needs": "Needs me",
+    "columns": "choosing columns",
+    "tour": "the tour",
+}
+
 
 class Key(Struct, frozen=True):
     """One thing that a key does."""
@@ -279,28 +354,6 @@ KEYS: tuple[Key, ...] = (
 
 BY_ID: Mapping[str, Key] = {key.id: key for key in KEYS}
 
-_SHOWN = {
-    "exclamation_mark": "!",
-    "colon": ":",
-    "slash": "/",
-    "question_mark": "?",
-    "left_square_bracket": "[",
-    "right_square_bracket": "]",
-    "full_stop": ".",
-    "greater_than_sign": ">",
-    "at": "@",
-    "plus": "+",
-    "minus": "-",
-    "number_sign": "#",
-    "vertical_line": "|",
-    "backslash": "\\",
-    "escape": "esc",
-    "pagedown": "pgdn",
-    "pageup": "pgup",
-    "underscore": "_",
-}
-"""Keys whose Textual name differs from the Unicode name or from what people write."""
-
 
 def bindings(scope: str) -> list[Binding]:
     """The Textual bindings of a scope."""
@@ -356,60 +409,6 @@ def id_of(name: str, scope: str, keymap: Mapping[str, str] | None = None) -> str
 def keys_of(scopes: Collection[str]) -> list[Key]:
     """Every key that applies in one of these scopes."""
     return [key for key in KEYS if not set(scopes).isdisjoint(key.scope.split(","))]
-
-
-_HABITS: Mapping[str, tuple[str, ...]] = {
-    "ctrl+z": ("change.undo",),
-    "ctrl+y": ("change.redo",),
-    "ctrl+r": ("change.redo",),
-    "ctrl+n": ("change.new",),
-    "ctrl+x": ("change.close",),
-    "ctrl+f": ("find.filter", "move.page-down"),
-    "ctrl+b": ("move.page-up",),
-    "ctrl+l": ("app.try-again",),
-    "ctrl+g": ("go.to",),
-    "ctrl+k": ("go.palette",),
-    "ctrl+w": ("app.quit",),
-    "Q": ("app.quit",),
-    "f1": ("app.help",),
-    "f2": ("change.edit",),
-    "f10": ("app.quit",),
-    "delete": ("change.close",),
-    "backspace": ("go.back",),
-    "D": ("change.close",),
-    "less_than_sign": ("move.first", "pane.narrower"),
-    "equals_sign": ("pane.zoom",),
-    "underscore": ("pane.zoom",),
-    "b": ("move.page-up", "go.view-back"),
-    "S": ("list.sort", "list.views"),
-    "m": ("change.mark",),
-    "P": ("change.raise", "change.parent"),
-    "r": ("app.try-again", "change.redo"),
-    "i": ("ask.new",),
-    "I": ("change.edit",),
-    "t": ("go.view",),
-    "M": ("go.memory",),
-    "H": ("move.fold",),
-    "0": ("go.queue",),
-    "7": ("go.needs-me",),
-    "asterisk": ("change.mark",),
-    "semicolon": ("go.to",),
-    "comma": ("list.columns",),
-}
-"""Keys with a meaning in other programs (lazygit, k9s, vim, gh-dash, editors) -> our keys that do the same."""
-
-_PLACES = {
-    "app": "the console, after esc",
-    "list": "a list",
-    "beads": "the queue",
-    "sheet": "a sheet",
-    "form": "a form",
-    "panes": "a screen with two panes",
-    "half-way": "a change under way",
-    "needs": "Needs me",
-    "columns": "choosing columns",
-    "tour": "the tour",
-}
 
 
 def instead_of(name: str, keymap: Mapping[str, str] | None = None) -> str:

@@ -55,6 +55,12 @@ _MAX_FILE = 1 << 16
 OF_NEEDS = "needs"
 """In place of a way to look at the queue: the view is one of *Needs me*."""
 
+TERMINAL_WAYS: tuple[TerminalWay, ...] = ("bell", "osc9", "osc777", "osc99")
+"""How to notify through a terminal: its bell, or one of three sequences for a desktop notification."""
+
+QUIET_FORM = "write it like 22:00-07:00"
+_QUIET = re.compile(r"(\d{1,2}):(\d\d)\s*-\s*(\d{1,2}):(\d\d)\Z")
+
 
 class SavedView(Struct, frozen=True):
     """A slice of the queue: which beads, in which order, how and with which columns they are shown; or a filter of
@@ -119,11 +125,6 @@ def read_views(document: Mapping[str, Any], *, saved: bool = False) -> tuple[lis
 
 
 TerminalWay = Literal["bell", "osc9", "osc777", "osc99"]
-TERMINAL_WAYS: tuple[TerminalWay, ...] = ("bell", "osc9", "osc777", "osc99")
-"""How to notify through a terminal: its bell, or one of three sequences for a desktop notification."""
-
-QUIET_FORM = "write it like 22:00-07:00"
-_QUIET = re.compile(r"(\d{1,2}):(\d\d)\s*-\s*(\d{1,2}):(\d\d)\Z")
 
 
 class QuietHours(Struct, frozen=True):

@@ -41,6 +41,13 @@ LAST_WRITE_S = 0.8
 GUEST_S = 1.2
 """How long a program that has the terminal may take to end once the console quits."""
 
+# a handler, since a program would inherit that a signal is ignored
+_WHILE_LENT: dict[signal.Signals, Any] = {
+    signal.SIGTSTP: signal.SIG_DFL,
+    signal.SIGINT: lambda number, frame: None,
+    signal.SIGQUIT: lambda number, frame: None,
+}
+
 
 class Decoder(IncrementalDecoder):
     """Reads UTF-8; an invalid byte becomes a replacement character."""
@@ -125,14 +132,6 @@ class _Writer(WriterThread):
                 select.select([], [self._terminal], [], LAST_WRITE_S / 4)
             except OSError:
                 return
-
-
-# a handler, since a program would inherit that a signal is ignored
-_WHILE_LENT: dict[signal.Signals, Any] = {
-    signal.SIGTSTP: signal.SIG_DFL,
-    signal.SIGINT: lambda number, frame: None,
-    signal.SIGQUIT: lambda number, frame: None,
-}
 
 
 class TerminalDriver(LinuxDriver):

@@ -36,6 +36,19 @@ from helix_tui.core.ground.time import NS, now_ns
 MEDIUM = "simulation-medium"
 """The default model of an attempt."""
 
+PREFIX = "ferry"
+DAY = 86_400 * NS
+HOUR = 3_600 * NS
+
+_IGNORED = (
+    "agent-logs/ attachments/ workers/ coordination/ executions/ runs/ metrics/locks.jsonl "
+    "metrics/locks.jsonl.lock *.lock *.tmp* run-state.json run-state/ dirty-root-guard.json"
+)
+"""What DDx keeps out of git, under ``.ddx/``."""
+
+MAX_LOOPS = 100
+"""A loop that stops early has tried at least one bead, so more loops than beads mean no progress."""
+
 
 class PastAttempt(Struct, frozen=True):
     """An attempt of the past: how it ended, how many hours ago, how long, with what, for how much."""
@@ -113,17 +126,6 @@ def demo_code() -> DemoCode:
 
 def _read(name: str) -> dict[str, Any]:
     return tomllib.loads(files("helix_ddx.demo").joinpath(name).read_text(encoding="utf-8"))
-
-
-PREFIX = "ferry"
-DAY = 86_400 * NS
-HOUR = 3_600 * NS
-
-_IGNORED = (
-    "agent-logs/ attachments/ workers/ coordination/ executions/ runs/ metrics/locks.jsonl "
-    "metrics/locks.jsonl.lock *.lock *.tmp* run-state.json run-state/ dirty-root-guard.json"
-)
-"""What DDx keeps out of git, under ``.ddx/``."""
 
 
 class DemoError(RuntimeError):
@@ -364,10 +366,6 @@ def _attempt(seed: DemoBead, run: PastAttempt, begun: int) -> str:
 
 def _session(seed: DemoBead, run: PastAttempt) -> str:
     return f"eb-{_digest(f'session {seed.key}@{run.hours_ago}')[:8]}"
-
-
-MAX_LOOPS = 100
-"""A loop that stops early has tried at least one bead, so more loops than beads mean no progress."""
 
 
 class DrainSummary(Struct):

@@ -13,6 +13,25 @@ from helix_ddx.store.tracker import event
 
 Json = dict[str, Any]
 
+OUTCOME = {
+    "success": "task_succeeded",
+    "already_satisfied": "task_no_changes",
+    "no_changes": "task_no_changes",
+    "no_evidence_produced": "task_no_evidence",
+    "land_conflict": "preserved",
+    "post_run_check_failed": "preserved",
+    "preserved_needs_review": "preserved",
+}
+"""What result.json calls the end of an attempt, by its status; everything else is ``task_failed``."""
+
+_STRUCT_FIELDS = frozenset(
+    {
+        *("status", "priority", "issue_type", "schema_version", "owner"),
+        *("created_at", "created_by", "updated_at", "notes", "dependencies"),
+    }
+)
+"""Fields of a bead that Go holds in its struct: a manifest's metadata has only the others."""
+
 
 def document(value: Json) -> str:
     """A bundle's JSON document: indented by two, no final newline."""
@@ -126,18 +145,6 @@ def session_row(
     return row | {"outcome": "success", "exitCode": 0}
 
 
-OUTCOME = {
-    "success": "task_succeeded",
-    "already_satisfied": "task_no_changes",
-    "no_changes": "task_no_changes",
-    "no_evidence_produced": "task_no_evidence",
-    "land_conflict": "preserved",
-    "post_run_check_failed": "preserved",
-    "preserved_needs_review": "preserved",
-}
-"""What result.json calls the end of an attempt, by its status; everything else is ``task_failed``."""
-
-
 def bundle(attempt: str) -> str:
     """The folder of an attempt's evidence, relative to the project."""
     return f".ddx/executions/{attempt}"
@@ -176,15 +183,6 @@ def manifest(
             "worktree": worktree,
         },
     }
-
-
-_STRUCT_FIELDS = frozenset(
-    {
-        *("status", "priority", "issue_type", "schema_version", "owner"),
-        *("created_at", "created_by", "updated_at", "notes", "dependencies"),
-    }
-)
-"""Fields of a bead that Go holds in its struct: a manifest's metadata has only the others."""
 
 
 def result(

@@ -45,6 +45,12 @@ _ROW_ORDER = (
     *("escalation_count", "outcome_reason"),
 )
 
+_STATE_ORDER = (
+    *("bead_id", "attempt_id", "harness", "model", "started_at", "worktree_path", "pid", "session_id"),
+    *("refreshed_at", "expires_at", "candidate_cycle_phase", "candidate_ref", "candidate_rev", "cycle_index"),
+    *("review_active", "repair_active"),
+)
+
 
 class Cycle(Struct):
     """One candidate and what the reviewer said about it."""
@@ -88,13 +94,6 @@ def run_state(attempt: SimulatedAttempt, pid: int, now: int) -> Json:
         "refreshed_at": stamp(now),
         "expires_at": stamp(now + RUN_TTL),
     }
-
-
-_STATE_ORDER = (
-    *("bead_id", "attempt_id", "harness", "model", "started_at", "worktree_path", "pid", "session_id"),
-    *("refreshed_at", "expires_at", "candidate_cycle_phase", "candidate_ref", "candidate_rev", "cycle_index"),
-    *("review_active", "repair_active"),
-)
 
 
 def state_text(state: Json) -> str:

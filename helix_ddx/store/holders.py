@@ -32,6 +32,15 @@ from helix_tui.core.ground.time import NS, parse_instant
 
 TIMEOUT_S = 60
 
+FRESH = 90 * NS
+"""How long a heartbeat counts, in both eras."""
+
+HELD = 2 * 3600 * NS
+"""How long a lease counts whose process lives on this machine."""
+
+_ENDED = frozenset({"exited", "failed", "stopped", "reaped"})
+_MAX_BYTES = 4 << 20
+
 
 def run_hook(call: VerbCall, name: str, record: bytes) -> None:
     """Ask a hook, if the project has one.
@@ -64,16 +73,7 @@ def run_hook(call: VerbCall, name: str, record: bytes) -> None:
         raise Refused(f"bead: hook {name} exit {max(code, -1)}: {said}")
 
 
-FRESH = 90 * NS
-"""How long a heartbeat counts, in both eras."""
-
-HELD = 2 * 3600 * NS
-"""How long a lease counts whose process lives on this machine."""
-
 Source = Literal["lease", "run-state", "sidecar"]
-
-_ENDED = frozenset({"exited", "failed", "stopped", "reaped"})
-_MAX_BYTES = 4 << 20
 
 
 class ActiveWork(Struct, frozen=True):

@@ -28,6 +28,31 @@ LEASES = "ddx-claim-heartbeats"
 
 _WORKTREE_ROOT = re.compile(r"(?m)^[ \t]+temp_worktree_root:[ \t]*(?:\"([^\"\n]+)\"|'([^'\n]+)'|([^\s#][^\n#]*))")
 
+KNOWN = frozenset(
+    {
+        "id",
+        "title",
+        "status",
+        "priority",
+        "issue_type",
+        "owner",
+        "created_at",
+        "created_by",
+        "updated_at",
+        "labels",
+        "parent",
+        "description",
+        "acceptance",
+        "notes",
+        "dependencies",
+    }
+)
+"""Fields that are DDx's own; all others belong to their writers. Head has ``schema_version`` too."""
+
+_DECODER = json.JSONDecoder()
+_BLANK, _COLON, _COMMA = re.compile(r"\s*"), re.compile(r"\s*:\s*"), re.compile(r"\s*,?\s*")
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
 
 def exec_root(project: Path, env: Mapping[str, str] = os.environ) -> Path | None:
     """The folder that was set for leases and working copies, or None when DDx would use its defaults."""
@@ -69,32 +94,6 @@ def project_hash(project: Path) -> str:
 def copies_folder(project: Path, env: Mapping[str, str] = os.environ) -> Path:
     """Where an attempt's own clone of the code goes."""
     return exec_root(project, env) or home(env) / ".cache" / "ddx" / "exec-wt"
-
-
-KNOWN = frozenset(
-    {
-        "id",
-        "title",
-        "status",
-        "priority",
-        "issue_type",
-        "owner",
-        "created_at",
-        "created_by",
-        "updated_at",
-        "labels",
-        "parent",
-        "description",
-        "acceptance",
-        "notes",
-        "dependencies",
-    }
-)
-"""Fields that are DDx's own; all others belong to their writers. Head has ``schema_version`` too."""
-
-_DECODER = json.JSONDecoder()
-_BLANK, _COLON, _COMMA = re.compile(r"\s*"), re.compile(r"\s*:\s*"), re.compile(r"\s*,?\s*")
-_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class TrackerRow:

@@ -34,6 +34,13 @@ from helix_tui.core.beads.tracker import DroppedLine, Tracker, read_tracker
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.ground.writes import make_folder
 
+_STEPS = {
+    "proposed": ("open", "cancelled"),
+    "open": ("in_progress", "blocked", "proposed", "cancelled"),
+    "in_progress": ("open", "closed", "blocked", "proposed"),
+    "blocked": ("open", "proposed", "cancelled"),
+}
+
 
 class Beads(Struct):
     """One state of the tracker, and what a command changes in it."""
@@ -279,14 +286,6 @@ def event(kind: str, summary: str, body: str, at: int, *, actor: str, source: st
         "source": source,
         "summary": summary[:65_535],
     }
-
-
-_STEPS = {
-    "proposed": ("open", "cancelled"),
-    "open": ("in_progress", "blocked", "proposed", "cancelled"),
-    "in_progress": ("open", "closed", "blocked", "proposed"),
-    "blocked": ("open", "proposed", "cancelled"),
-}
 
 
 class StatusChange(Struct, frozen=True):

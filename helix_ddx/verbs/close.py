@@ -27,6 +27,26 @@ from helix_tui.core.ground.writes import remove
 HOLDS = frozenset({"manual-hold", "no-auto-close", "container"})
 """Labels that keep a superseded bead from being closed along."""
 
+THRESHOLD = 0.5
+"""Share of checkable lines from which an acceptance passes (``intake.ac_quality.min_score``)."""
+
+_ITEM = re.compile(r"\s*(?:\d+\.|\([a-z]\))\s+(.*)")
+
+_KINDS = (
+    ("file-path", re.compile(r"\b[\w./-]+\.\w{1,6}:\d+\b")),
+    ("symbol", re.compile(r"`[A-Za-z_][\w.]*(?:\(\))?`")),
+    ("test-name", re.compile(r"\bTest[A-Z]\w*")),
+    ("build-gate", re.compile(r"(?i)\b(?:tests? pass|test.* green|all pass|go (?:test|build|run)|pre-commit)\b")),
+    ("mechanical", re.compile(r"(?i)\b(?:renamed?|relocated?|moved? to|file exists|documentation|docs)\b")),
+    (
+        "command",
+        re.compile(r"\s*(?:['\"`][^'\"`]+['\"`]|[a-z][\w./-]*(?: \S+)+) (?:returns|exits|passes|fails|outputs)\b"),
+    ),
+)
+"""Signs of a line that a machine can check, the surest first; a line without any is prose."""
+
+_NEGATIVE = re.compile(r"(?i)\b(?:no longer|does not|do not|never|removed?|cannot|must not|absence of|without)\b")
+
 
 def close(call: VerbCall) -> None:
     """``bead close``: by hand, or with the session or the commit that did the work."""
@@ -270,10 +290,6 @@ def _finished_epics(beads: Mapping[str, Bead]) -> list[Bead]:
     ]
 
 
-THRESHOLD = 0.5
-"""Share of checkable lines from which an acceptance passes (``intake.ac_quality.min_score``)."""
-
-
 def doctor(call: VerbCall) -> None:
     """``bead doctor``: fields that are too long; at head also edges that can never be satisfied."""
     if call.given.on("fix"):
@@ -351,22 +367,6 @@ def _bad_edges(bead: Bead, known: Mapping[str, Bead]) -> list[dict[str, Any]]:
 
 
 # --- lint -----------------------------------------------------------------------------------------------
-
-_ITEM = re.compile(r"\s*(?:\d+\.|\([a-z]\))\s+(.*)")
-_KINDS = (
-    ("file-path", re.compile(r"\b[\w./-]+\.\w{1,6}:\d+\b")),
-    ("symbol", re.compile(r"`[A-Za-z_][\w.]*(?:\(\))?`")),
-    ("test-name", re.compile(r"\bTest[A-Z]\w*")),
-    ("build-gate", re.compile(r"(?i)\b(?:tests? pass|test.* green|all pass|go (?:test|build|run)|pre-commit)\b")),
-    ("mechanical", re.compile(r"(?i)\b(?:renamed?|relocated?|moved? to|file exists|documentation|docs)\b")),
-    (
-        "command",
-        re.compile(r"\s*(?:['\"`][^'\"`]+['\"`]|[a-z][\w./-]*(?: \S+)+) (?:returns|exits|passes|fails|outputs)\b"),
-    ),
-)
-"""Signs of a line that a machine can check, the surest first; a line without any is prose."""
-
-_NEGATIVE = re.compile(r"(?i)\b(?:no longer|does not|do not|never|removed?|cannot|must not|absence of|without)\b")
 
 
 def lint(call: VerbCall) -> None:

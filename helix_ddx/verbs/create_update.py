@@ -31,6 +31,12 @@ _TEXT_FIELDS = ("acceptance", "parent", "description", "notes")
 _SET_FIELDS = frozenset({"parent", "description", "notes", "acceptance", "issue_type"})
 """DDx's own fields that ``--set`` reaches; the others it loses without a word, and so do we."""
 
+STEP = 10
+"""Distance between ranks where a whole priority is numbered anew."""
+
+MAX_TREE = 200_000
+"""Lines of a tree at most: where many paths lead to one bead, DDx draws it once for each."""
+
 
 def create(call: VerbCall) -> None:
     """``bead create``: print the id of a new bead."""
@@ -259,10 +265,6 @@ def clear_claim(row: TrackerRow) -> None:
     row.drop(*CLAIM_KEYS, "work-heartbeat-at")
 
 
-STEP = 10
-"""Distance between ranks where a whole priority is numbered anew."""
-
-
 def top(call: VerbCall) -> None:
     """``bead queue top``: before all others of its priority."""
     with writing(call, f"queue top {call.id}") as beads:
@@ -334,10 +336,6 @@ def _rank(call: VerbCall, beads: Beads, bead_id: str, rank: int) -> None:
         row.put("queue-rank", rank)
 
     change_row(call, beads, bead_id, change)
-
-
-MAX_TREE = 200_000
-"""Lines of a tree at most: where many paths lead to one bead, DDx draws it once for each."""
 
 
 def edge(bead_id: str, target: str, at: int) -> bytes:

@@ -28,6 +28,11 @@ _ESCAPES = (
     (b"\xe2\x80\xa9", b"\\u2029"),
 )
 
+_WHERE = ("id", "title", "status", "issue_type", "owner", "parent", "description", "acceptance", "notes")
+TOOLS = ("bd", "br")
+TIMEOUT_S = 120
+MAX_IMPORT = 1 << 30
+
 
 def _zero_time() -> str:
     return ZERO_TIME
@@ -156,9 +161,6 @@ def _matches(bead: Bead, status: str, label: str, where: Mapping[str, str]) -> b
     return not where or _fits(bead, where)
 
 
-_WHERE = ("id", "title", "status", "issue_type", "owner", "parent", "description", "acceptance", "notes")
-
-
 def _fits(bead: Bead, where: Mapping[str, str]) -> bool:
     """Compare fields as texts; of DDx's own fields only these can be asked for, any other reads as empty."""
     try:
@@ -251,11 +253,6 @@ def _head_blocker(queue: Queue, bead: Bead) -> _Blocker | None:
         return None
     found = _reason(queue.standing(bead.id), "blocked_external")
     return _Blocker(kind="blocked-status", reason=found[0] if found else "")
-
-
-TOOLS = ("bd", "br")
-TIMEOUT_S = 120
-MAX_IMPORT = 1 << 30
 
 
 def init(call: VerbCall) -> None:

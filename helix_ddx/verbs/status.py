@@ -29,6 +29,23 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.ground.files import names_in, read_bytes
 from helix_tui.core.ground.time import parse_instant
 
+_ORDER = ("project_root", "worker_id", "bead_id", "attempt_id", "owner", "phase", "source", "last_activity_at")
+
+STUCK = frozenset({"route_resolution_timeout", "progress_watchdog", "consecutive_wedge"})
+"""Reasons for which a stuck worker releases a claim."""
+
+_META = ("reason", "since", "source", "suggested-action", "summary")
+MAX_RESULT = 8 << 20
+
+_CLAIM_LABELS = (
+    ("claimed-at", "Claimed", "started_at"),
+    ("claimed-machine", "Machine", "machine"),
+    ("claimed-session", "Session", "session"),
+    ("claimed-worktree", "Worktree", "worktree"),
+)
+
+_TOLD = frozenset({"session_id", "closing_commit_sha", "claimed-pid", *(label[0] for label in _CLAIM_LABELS)})
+
 
 def status(call: VerbCall) -> None:
     """``bead status``."""
@@ -97,9 +114,6 @@ def active_work(call: VerbCall, beads: Mapping[str, Bead]) -> dict[str, Any]:
     return {"count": len(records), "bead_ids": ids, "records": ordered}
 
 
-_ORDER = ("project_root", "worker_id", "bead_id", "attempt_id", "owner", "phase", "source", "last_activity_at")
-
-
 def _record(call: VerbCall, holder: ActiveWork) -> dict[str, Any]:
     source = {"lease": "claim", "sidecar": "liveness"}.get(holder.source, holder.source)
     record = {
@@ -113,12 +127,6 @@ def _record(call: VerbCall, holder: ActiveWork) -> dict[str, Any]:
         "last_activity_at": stamp(holder.at or 0),
     }
     return {name: value for name, value in record.items() if value}
-
-
-STUCK = frozenset({"route_resolution_timeout", "progress_watchdog", "consecutive_wedge"})
-"""Reasons for which a stuck worker releases a claim."""
-
-_META = ("reason", "since", "source", "suggested-action", "summary")
 
 
 def needs_human(call: VerbCall) -> None:
@@ -242,9 +250,6 @@ def _wait_for(call: VerbCall, beads: Beads, children: list[str]) -> None:
     change_row(call, beads, call.id, change)
 
 
-MAX_RESULT = 8 << 20
-
-
 class Attempts(Struct):
     """Totals of the attempts on one bead."""
 
@@ -345,15 +350,6 @@ def list_events(call: VerbCall) -> None:
         return
     for event in events:
         call.say(f"{second_text(event.get('created_at'))}  {event.get('kind', '')}  {event.get('summary', '')}")
-
-
-_CLAIM_LABELS = (
-    ("claimed-at", "Claimed", "started_at"),
-    ("claimed-machine", "Machine", "machine"),
-    ("claimed-session", "Session", "session"),
-    ("claimed-worktree", "Worktree", "worktree"),
-)
-_TOLD = frozenset({"session_id", "closing_commit_sha", "claimed-pid", *(label[0] for label in _CLAIM_LABELS)})
 
 
 def show(call: VerbCall) -> None:

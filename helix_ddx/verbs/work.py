@@ -37,6 +37,17 @@ _OWN = (
 )
 _ABOUT_OWN = "\n\nBeside DDx's flags: -C DIR, --pace SECONDS (0 is at once), --plan FILE (acts by bead id, as JSON)."
 
+_KINDS = {
+    "waiting_dependencies": "dependency",
+    "blocked_external": "blocked-status",
+    "epic_container": "epic-only",
+    "not_eligible": "not-execution-eligible",
+    "superseded": "superseded",
+    "retry_cooldown": "retry-cooldown",
+}
+
+_FIELDS = ("work-retry-after", "work-last-status", "work-last-detail")
+
 
 def _passed_over(kind: Kind, names: str) -> tuple[Flag, ...]:
     """Flags of DDx that the simulation does not use: parsed, checked and ignored."""
@@ -99,16 +110,6 @@ LOOP_VERBS = (
         (*_HEAD_ATTEMPT, *_passed_over("bool", "force-claim")),
     ),
 )
-
-
-_KINDS = {
-    "waiting_dependencies": "dependency",
-    "blocked_external": "blocked-status",
-    "epic_container": "epic-only",
-    "not_eligible": "not-execution-eligible",
-    "superseded": "superseded",
-    "retry_cooldown": "retry-cooldown",
-}
 
 
 def focus(call: VerbCall) -> None:
@@ -290,9 +291,6 @@ def _workers(call: VerbCall) -> list[dict[str, Any]]:
         worker |= {name: text for name, text in row.items() if text}
         found.append(worker | {"last_activity_at": stamp(claim.at or 0)})
     return found
-
-
-_FIELDS = ("work-retry-after", "work-last-status", "work-last-detail")
 
 
 def show(call: VerbCall) -> None:

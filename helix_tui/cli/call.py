@@ -39,6 +39,9 @@ _CODES = {
     "bold": "1",
 }
 
+_COMMANDS = frozenset(("helix-tui", "helix-ddx", "ddx", "git"))
+_HINT = "weights-hint"
+
 
 class Paint(Struct, frozen=True):
     """How to write to one stream: in colour or not, and how wide."""
@@ -79,9 +82,6 @@ def columns(rows: Iterable[Sequence[str]], *, gap: str = "  ", right: Iterable[i
         ]
         lines.append(gap.join(cells).rstrip())
     return lines
-
-
-_COMMANDS = frozenset(("helix-tui", "helix-ddx", "ddx", "git"))
 
 
 class CliError(HelixError):
@@ -232,9 +232,6 @@ def locate(call: Call) -> Project:
 
 _noted: set[str] = set()
 """Notices of folders that were written: a command may look for its project more than once."""
-
-
-_HINT = "weights-hint"
 
 
 def hint_once(call: Call, loaded: Loaded | None = None) -> None:

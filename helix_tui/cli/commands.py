@@ -47,12 +47,18 @@ MODULES = {name: _CLI + module for module, names in _MODULES.items() for name in
 CONSOLE = "helix_tui.cli.console"
 """The module that runs when no subcommand is given."""
 
+_QUEUE = "the tracker, the journal"
+
+HEADINGS: dict[str, str] = {
+    "first-class": "HELIX commands, first-class",
+    "compatibility": "HELIX commands, compatibility (thin wrappers over ddx)",
+    "deprecation": "HELIX commands, deprecation candidates (prefer `input` and ddx's own loop)",
+}
+
 
 def _row(summary: str, writes: str = "", *uses: Means) -> CommandRow:
     return CommandRow(summary, writes, uses, group="console", asks=None)
 
-
-_QUEUE = "the tracker, the journal"
 
 COMMANDS = {
     "queue": _row("the queue as DDx sees it"),
@@ -122,12 +128,6 @@ COMMANDS = {
     **ROWS,
 }
 """Subcommand -> its record."""
-
-HEADINGS: dict[str, str] = {
-    "first-class": "HELIX commands, first-class",
-    "compatibility": "HELIX commands, compatibility (thin wrappers over ddx)",
-    "deprecation": "HELIX commands, deprecation candidates (prefer `input` and ddx's own loop)",
-}
 
 
 def grouped() -> dict[str, list[str]]:

@@ -32,6 +32,14 @@ if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.index import AttemptIndex
     from helix_tui.core.ddx.claims import Edits
 
+NO_TRACKER = "`ddx init` creates one here; -C DIR names another project; `helix-tui demo` shows a throw-away one."
+
+ASKED = {"april": "DDx of April, as requested", "head": "DDx since May, as requested"}
+"""The rules that ``--era`` asks for, in words."""
+
+_SPAN = re.compile(r"(\d+)([smhdw])\Z")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
 
 class UnknownBead(CliError):
     """No bead of the tracker has that name; ``named`` is the text that was given."""
@@ -39,12 +47,6 @@ class UnknownBead(CliError):
     def __init__(self, named: str, advice: str) -> None:
         super().__init__(f"no bead “{clean_line(named, 60)}” in the tracker", advice)
         self.named = named
-
-
-NO_TRACKER = "`ddx init` creates one here; -C DIR names another project; `helix-tui demo` shows a throw-away one."
-
-ASKED = {"april": "DDx of April, as requested", "head": "DDx since May, as requested"}
-"""The rules that ``--era`` asks for, in words."""
 
 
 class Present(Struct, frozen=True):
@@ -213,10 +215,6 @@ def known_as(error: UnknownBead, project: Project, held: Collection[str]) -> Cli
         return error
     said = f"{clean_line(gone.id, 60)} was {describe(gone).words}: ddx changes no archived bead"
     return CliError(said, f"`helix-tui why {clean_line(gone.id, 60)}` shows it; a new bead can continue it.")
-
-
-_SPAN = re.compile(r"(\d+)([smhdw])\Z")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def add_since(parser: argparse.ArgumentParser) -> None:

@@ -26,6 +26,12 @@ from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.trust import person
 from helix_tui.core.supervision.stages.commands import CommandRow
 
+_TAKE_A_VALUE = {"-C", "--now", "--ddx", "--screen", "--theme"}
+"""Options that may precede the subcommand and take a value."""
+
+LAST_THREADS_S = 0.2
+"""How long threads may take to clean up once a command has its exit code."""
+
 
 def add_shared(parser: argparse.ArgumentParser, *, below: bool = False) -> None:
     """Add the global options; ``below``: to a verb's parser, where an omitted option must not reset the outer one."""
@@ -125,14 +131,6 @@ def _command_list() -> str:
     for group, names in grouped().items():
         lines += ["", f"{HEADINGS[group]}:", *listed(names)]
     return "\n".join(lines)
-
-
-_TAKE_A_VALUE = {"-C", "--now", "--ddx", "--screen", "--theme"}
-"""Options that may precede the subcommand and take a value."""
-
-
-LAST_THREADS_S = 0.2
-"""How long threads may take to clean up once a command has its exit code."""
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -14,6 +14,28 @@ from typing import Any
 from msgspec import Struct
 from textual.screen import Screen
 
+HOME = "home"
+"""The mode of a console that opens on Needs me: here it is a base screen, elsewhere it covers another."""
+
+SHEETS: Mapping[str, str] = {
+    "needs": "needs_me",
+    "next": "next_action",
+    "controls": "loop",
+    "unread": "unread",
+    "help": "help",
+}
+"""The sheets that an app key opens over a screen, by name, with the action."""
+
+AHEAD = (
+    *("helix_tui.screens.queue.screen", "helix_tui.screens.needs.screen", "helix_tui.screens.loop.screen"),
+    *("helix_tui.screens.insights", "helix_tui.screens.journal", "helix_tui.screens.help"),
+    *("helix_tui.screens.loop.sheets", "helix_tui.screens.editing.choices"),
+)
+"""What is imported ahead of its first use: 5 MB together."""
+
+NUMERIC = ("helix_tui.screens.memory.screen", "helix_tui.screens.ask.screen")
+"""Modules that load numpy, 20 MB: imported ahead only after a screen change, or if it is loaded anyway."""
+
 
 class ScreenEntry(Struct, frozen=True):
     """A screen that a number key leads to."""
@@ -42,9 +64,6 @@ SCREENS: Mapping[str, ScreenEntry] = {
     )
 }
 
-HOME = "home"
-"""The mode of a console that opens on Needs me: here it is a base screen, elsewhere it covers another."""
-
 
 MODES: Mapping[str, Callable[[], Screen[Any]]] = {
     **{name: entry.make for name, entry in SCREENS.items()},
@@ -52,26 +71,8 @@ MODES: Mapping[str, Callable[[], Screen[Any]]] = {
 }
 """The base screens of a console, as Textual's modes."""
 
-SHEETS: Mapping[str, str] = {
-    "needs": "needs_me",
-    "next": "next_action",
-    "controls": "loop",
-    "unread": "unread",
-    "help": "help",
-}
-"""The sheets that an app key opens over a screen, by name, with the action."""
 
 TABS = tuple((entry.key, entry.name, entry.title) for entry in SCREENS.values())
-
-AHEAD = (
-    *("helix_tui.screens.queue.screen", "helix_tui.screens.needs.screen", "helix_tui.screens.loop.screen"),
-    *("helix_tui.screens.insights", "helix_tui.screens.journal", "helix_tui.screens.help"),
-    *("helix_tui.screens.loop.sheets", "helix_tui.screens.editing.choices"),
-)
-"""What is imported ahead of its first use: 5 MB together."""
-
-NUMERIC = ("helix_tui.screens.memory.screen", "helix_tui.screens.ask.screen")
-"""Modules that load numpy, 20 MB: imported ahead only after a screen change, or if it is loaded anyway."""
 
 
 def to_import_ahead(*, travelled: bool) -> tuple[str, ...]:

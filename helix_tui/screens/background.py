@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+DAY = 86_400 * NS
+
 
 class Workers(WorkerManager):
     """The workers of an app; one that has ended releases what it worked on.
@@ -118,9 +120,6 @@ class JobHost:
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Deliver the result of a job that has ended."""
         self._jobs.settle(event.worker)
-
-
-DAY = 86_400 * NS
 
 
 class Closed(Struct, frozen=True):

@@ -39,6 +39,15 @@ if TYPE_CHECKING:
     from helix_tui.screens.watch import ConsoleMonitor
     from helix_tui.settings import Layout, ViewBook
 
+_MAX_GROUNDS = 1_024
+"""How many colour pairs are cached, as many as in Textual."""
+
+AGES_EVERY = 10 * NS
+"""How often ages in detail panes are refreshed; those in lists are refreshed every second."""
+
+TRY_AGAIN = "app.try-again"
+"""The key that retries what failed."""
+
 
 class Dismissal(Screen[Any]):
     """A screen whose dismissal can be asked for any number of times, from anywhere, and happens once."""
@@ -77,10 +86,6 @@ class Dismissal(Screen[Any]):
         AwaitComplete(self.app._replace_screen(self)).call_next(self.app)
 
 
-_MAX_GROUNDS = 1_024
-"""How many colour pairs are cached, as many as in Textual."""
-
-
 @lru_cache(_MAX_GROUNDS)
 def _grounds(behind: Color, own: Color) -> tuple[Style, Style]:
     return Style(background=behind + own), Style(background=behind)
@@ -100,12 +105,6 @@ class UnusedSignal(Signal[Any]):
 
 # else Textual keeps references to removed widgets
 StylesCache.get_inner_outer = inner_and_outer  # type: ignore[method-assign, assignment]
-
-AGES_EVERY = 10 * NS
-"""How often ages in detail panes are refreshed; those in lists are refreshed every second."""
-
-TRY_AGAIN = "app.try-again"
-"""The key that retries what failed."""
 
 
 class ThreadHost(Protocol):

@@ -32,6 +32,8 @@ _PLUS_LINE = {"vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak
 _COLON = {"hx", "helix", "subl", "zed"}
 _GOTO = {"code", "codium", "cursor", "code-insiders"}
 
+TMUX_SECONDS = 2.0
+
 
 def editor_command(path: Path, line: int, env: Mapping[str, str] | None = None) -> list[str] | None:
     """The command that opens a file at a line in ``$VISUAL``, ``$EDITOR`` or vi; None if there is none."""
@@ -130,9 +132,6 @@ def leave_for(app: App[Any], command: Sequence[str]) -> str:
     except OSError as error:
         return f"{command[0]} does not start: {error.strerror}"
     return f"{command[0]} ended with {code}" if code else ""
-
-
-TMUX_SECONDS = 2.0
 
 
 def into_tmux(text: str, what: str, env: Mapping[str, str]) -> tuple[str, bool]:

@@ -22,6 +22,9 @@ from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.panes import keep
 from helix_tui.settings import OF_NEEDS, SavedView
 
+MAX_NAME = 60
+"""The longest name of a view."""
+
 
 class FilteringScreen(PanedScreen):
     """A screen with ``/``. Subclasses say what a text means, and show what passes it.
@@ -114,10 +117,6 @@ class FilteringScreen(PanedScreen):
         if self.prompt is not None:
             said: Line = [(problem, "error")] if problem else [(self.filter_count(), "muted")]
             self.prompt.say(said)
-
-
-MAX_NAME = 60
-"""The longest name of a view."""
 
 
 class ViewKeys(FilteringScreen):

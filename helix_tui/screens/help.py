@@ -123,6 +123,9 @@ _MOUSE = (
     ("shift+drag", "selects text, in most terminals"),
 )
 
+MIN_CARD_SIZE = Size(60, 20)
+"""The least height for the card."""
+
 
 def places(here: str) -> list[tuple[str, tuple[str, ...]]]:
     """Headings with the scopes under them: the screen ``here`` first, then everywhere, then other screens."""
@@ -271,10 +274,6 @@ def _signs(title: str, signs: Iterable[tuple[str, str, str]], width: int) -> lis
     return rows + [
         Row(f"{title}:{word}", ((glyph.ljust(_KEY_CELLS), ink), (word, "text"))) for glyph, ink, word in signs
     ]
-
-
-MIN_CARD_SIZE = Size(60, 20)
-"""The least height for the card."""
 
 
 class Step(Struct, frozen=True):

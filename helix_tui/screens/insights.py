@@ -39,6 +39,18 @@ MAX_TOTALS = 3
 LOW_ROWS = 20
 """The terminal height below which it takes one line."""
 
+READING: list[Line] = [[("Reading attempts …", "text bold")]]
+
+NOTHING: list[Line] = [
+    [("Nothing has been attempted yet.", "text bold")],
+    [],
+    [
+        ("Figures appear here when the first attempt ends: how many landed, with the", "muted"),
+        (" interval of that share, cost, tokens, time, and the money spent on beads that", "muted"),
+        (" keep failing.", "muted"),
+    ],
+]
+
 
 class Totals(SpanLine):
     """The recent spending in one line, or in a few if it does not fit and the screen is high enough."""
@@ -234,19 +246,6 @@ def read_figures(snapshot: Snapshot, now: int) -> Report:
     return read_report(
         attempts, snapshot.queue, now, snapshot.attempts.other_calls, measures=measures, archive=snapshot.archive
     )
-
-
-READING: list[Line] = [[("Reading attempts …", "text bold")]]
-
-NOTHING: list[Line] = [
-    [("Nothing has been attempted yet.", "text bold")],
-    [],
-    [
-        ("Figures appear here when the first attempt ends: how many landed, with the", "muted"),
-        (" interval of that share, cost, tokens, time, and the money spent on beads that", "muted"),
-        (" keep failing.", "muted"),
-    ],
-]
 
 
 def _when(attempt: Attempt) -> int:

@@ -38,6 +38,9 @@ from helix_tui.widgets.text.page import Page
 SHARE = 0.75
 """The largest share of the screen that a sheet takes, unless it takes all of it."""
 
+KEY_AT = 30
+"""Cells before the key of a command, in the palette."""
+
 
 class Sheet(HelixScreen, ModalScreen[Any]):
     """Subclasses write the page; the screen underneath stays live."""
@@ -173,10 +176,6 @@ class OverlayScreen(HelixScreen):
     def panes(self) -> list[Widget]:
         """The list alone."""
         return [self.list]
-
-
-KEY_AT = 30
-"""Cells before the key of a command, in the palette."""
 
 
 class Commands(SystemCommandsProvider):

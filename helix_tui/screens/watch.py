@@ -36,6 +36,9 @@ from helix_tui.settings import Settings, load_settings
 if TYPE_CHECKING:
     from helix_tui.core.supervision.decide.needs import SplitNeeds
 
+ATTEMPTING = "one-bead"
+"""Group of the console's workers that have beads attempted one after the other."""
+
 
 class ConsoleMonitor:
     """The monitor of one console. The feed's thread calls `see`; ``tell`` is called in the monitor's thread."""
@@ -108,10 +111,6 @@ class NotifierHost(ThreadHost, Protocol):
 
     @property
     def workers(self) -> Iterable[Any]: ...
-
-
-ATTEMPTING = "one-bead"
-"""Group of the console's workers that have beads attempted one after the other."""
 
 
 class Notifier:

@@ -22,6 +22,47 @@ from helix_tui.core.beads.states import STATES, Sign
 PREFIX = "helix-"
 """The prefix of helix-tui's theme variables; stylesheets say ``$helix-muted``."""
 
+INKS = ("text", "muted", "success", "running", "waiting", "attention", "error", "edge")
+"""Roles that text is drawn in."""
+
+_ANSI_VARIABLES = {
+    "ansi-background": "ansi_black",
+    "ansi-foreground": "ansi_white",
+    "input-cursor-background": "ansi_white",
+    "input-cursor-foreground": "ansi_black",
+    # Textual swaps these two on fields that name them directly: the block would be invisible
+    "input-cursor-text-style": "none",
+    "input-selection-foreground": "ansi_black",
+    "screen-selection-background": "ansi_white",
+    "screen-selection-foreground": "ansi_black",
+}
+"""What Textual's own stylesheets need from a theme that leaves colours to the terminal."""
+
+RUN_SIGNS = {
+    "alive": STATES["running"].sign,
+    "silent": Sign("!", "!", "error bold", "silent"),
+    "dead": Sign("!", "!", "error bold", "dead"),
+}
+"""By what is known of a run's worker."""
+
+_ASCII = {
+    "▸": ">", "◂": "<", "⏎": "/", "▾": "v", "▹": ">", "•": "*", "↻": "@",
+    "⠼": "-", "⠴": "\\", "⠦": "|", "⠧": "/", "⠇": "-", "⠏": "\\",
+    "▌": "|", "▐": "|", "◆": "*", "◉": "@", "○": "o", "◌": ".", "✓": "x", "✗": "X",
+    "◷": "~", "⊝": "-", "⊘": "#", "▣": "+", "…": "~", "─": "-", "│": "|", "├": "+", "└": "`", "╰": "`",
+    "╯": "'", "╭": ",", "╮": ".", "┬": "+", "┴": "+", "┼": "+", "┤": "+", "┌": ",", "┐": ".", "┘": "'",
+    "↳": ">", "⎇": ":", "·": "-", "↑": "^", "↓": "v", "→": ">", "←": "<", "⋮": ":", "═": "=", "║": "|",
+    "╌": "-", "┄": "-", "┆": ":", "╎": ":", "“": '"', "”": '"', "–": "-", "—": "-", "≥": ">", "−": "-",
+    "■": "*", "█": "#", "▓": "=", "░": ":", "▏": "|", "●": "*", "⠋": "|", "⠙": "/", "⠹": "-", "⠸": "\\",
+}  # fmt: skip
+
+_TO_ASCII = str.maketrans(_ASCII)
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+ASCII_SPINNER = "|/-\\"
+
+PLAIN_THEME = "helix-16"
+"""For terminals with 16 colours or none."""
+
 
 class Roles(Struct, frozen=True):
     """One theme's colours: ``#rrggbb``, or an ``ansi_…`` name in a theme for 16 colours."""
@@ -57,10 +98,6 @@ class Roles(Struct, frozen=True):
     removed_word: str
     selected_text: str = ""
     """Used instead of every role on the selection, where 16 colours cannot distinguish them."""
-
-
-INKS = ("text", "muted", "success", "running", "waiting", "attention", "error", "edge")
-"""Roles that text is drawn in."""
 
 
 class Palette:
@@ -112,20 +149,6 @@ def _rich_colour(name: str) -> Color:
     return Color.parse(name.removeprefix("ansi_"))
 
 
-_ANSI_VARIABLES = {
-    "ansi-background": "ansi_black",
-    "ansi-foreground": "ansi_white",
-    "input-cursor-background": "ansi_white",
-    "input-cursor-foreground": "ansi_black",
-    # Textual swaps these two on fields that name them directly: the block would be invisible
-    "input-cursor-text-style": "none",
-    "input-selection-foreground": "ansi_black",
-    "screen-selection-background": "ansi_white",
-    "screen-selection-foreground": "ansi_black",
-}
-"""What Textual's own stylesheets need from a theme that leaves colours to the terminal."""
-
-
 def make_theme(name: str, roles: Roles, *, dark: bool, ansi: bool = False) -> Theme:
     """A Textual theme in which Textual's own widgets (input, palette, toast) use the same roles."""
     variables = {PREFIX + name: value for name, value in asdict(roles).items()}
@@ -157,30 +180,6 @@ def make_theme(name: str, roles: Roles, *, dark: bool, ansi: bool = False) -> Th
         ansi=ansi,
         variables={key: value for key, value in variables.items() if value or key.startswith(PREFIX)},
     )
-
-
-RUN_SIGNS = {
-    "alive": STATES["running"].sign,
-    "silent": Sign("!", "!", "error bold", "silent"),
-    "dead": Sign("!", "!", "error bold", "dead"),
-}
-"""By what is known of a run's worker."""
-
-_ASCII = {
-    "▸": ">", "◂": "<", "⏎": "/", "▾": "v", "▹": ">", "•": "*", "↻": "@",
-    "⠼": "-", "⠴": "\\", "⠦": "|", "⠧": "/", "⠇": "-", "⠏": "\\",
-    "▌": "|", "▐": "|", "◆": "*", "◉": "@", "○": "o", "◌": ".", "✓": "x", "✗": "X",
-    "◷": "~", "⊝": "-", "⊘": "#", "▣": "+", "…": "~", "─": "-", "│": "|", "├": "+", "└": "`", "╰": "`",
-    "╯": "'", "╭": ",", "╮": ".", "┬": "+", "┴": "+", "┼": "+", "┤": "+", "┌": ",", "┐": ".", "┘": "'",
-    "↳": ">", "⎇": ":", "·": "-", "↑": "^", "↓": "v", "→": ">", "←": "<", "⋮": ":", "═": "=", "║": "|",
-    "╌": "-", "┄": "-", "┆": ":", "╎": ":", "“": '"', "”": '"', "–": "-", "—": "-", "≥": ">", "−": "-",
-    "■": "*", "█": "#", "▓": "=", "░": ":", "▏": "|", "●": "*", "⠋": "|", "⠙": "/", "⠹": "-", "⠸": "\\",
-}  # fmt: skip
-
-_TO_ASCII = str.maketrans(_ASCII)
-
-SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-ASCII_SPINNER = "|/-\\"
 
 
 def to_ascii(text: str) -> str:
@@ -279,7 +278,5 @@ THEMES = (
 
 DEFAULT_THEME = THEMES[0].name
 
-PLAIN_THEME = "helix-16"
-"""For terminals with 16 colours or none."""
 
 __all__ = ["DEFAULT_THEME", "INKS", "PLAIN_THEME", "PREFIX", "THEMES", "Palette", "Roles", "make_theme"]

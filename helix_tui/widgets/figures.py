@@ -21,6 +21,26 @@ from helix_tui.widgets.base.line import Span
 
 UNKNOWN = "n/a"
 
+CELLS = 10
+
+BAR_LEGEND = "█ sure  ▓ measured  ░ possible"
+"""The legend of `share_bar`."""
+
+RESULTS = {
+    "answer": ("●", "success"),
+    "sources": ("●", "text"),
+    "nothing found": ("✗", "attention"),
+    "which one?": ("?", "attention"),
+}
+"""Glyph and role by the result of a question."""
+
+CHECK_SIGNS: Mapping[str, Span] = {
+    "failed": ("✗", "error bold"),
+    "open": ("◌", "waiting"),
+    "passed": ("✓", "success"),
+}
+"""Glyph and ink of a check by its outcome (`AttemptCheck.outcome`); sorted by name, failures come first."""
+
 
 def tokens(count: int | None) -> str:
     """A count of tokens in at most five characters: ``940``, ``38k``, ``1.2M``; ``n/a`` when unknown."""
@@ -83,13 +103,6 @@ def since_start(instant: int | None, start: int | None) -> str:
     return f"+{format_span((instant - start) / NS)}"
 
 
-CELLS = 10
-
-
-BAR_LEGEND = "█ sure  ▓ measured  ░ possible"
-"""The legend of `share_bar`."""
-
-
 def share_bar(rate: float | None, low: float, high: float, *, cells: int = CELLS, ink: str = "text") -> list[Span]:
     """A bar of ``cells`` cells for a share with its interval, all between 0 and 1.
 
@@ -108,15 +121,6 @@ def share_bar(rate: float | None, low: float, high: float, *, cells: int = CELLS
     return [span for span in spans if span[0]]
 
 
-RESULTS = {
-    "answer": ("●", "success"),
-    "sources": ("●", "text"),
-    "nothing found": ("✗", "attention"),
-    "which one?": ("?", "attention"),
-}
-"""Glyph and role by the result of a question."""
-
-
 def result_ink(result: str) -> tuple[str, str]:
     """Glyph and role of a question's result; an unknown word is shown as it is."""
     return RESULTS.get(result, ("○", "muted"))
@@ -132,14 +136,6 @@ class Look(Struct, frozen=True):
 
 LOOKS: Mapping[Outcome, Look] = {outcome: Look(row.glyph, row.ink, row.word) for outcome, row in OUTCOME_ROWS.items()}
 """One look per outcome, in the order of summaries."""
-
-
-CHECK_SIGNS: Mapping[str, Span] = {
-    "failed": ("✗", "error bold"),
-    "open": ("◌", "waiting"),
-    "passed": ("✓", "success"),
-}
-"""Glyph and ink of a check by its outcome (`AttemptCheck.outcome`); sorted by name, failures come first."""
 
 
 def look_of(attempt: Attempt) -> Look:

@@ -24,6 +24,11 @@ from helix_tui.core.ground.time import NS, format_age, format_instant, now_ns
 from helix_tui.core.supervision.signals.questions import follow_undo
 from helix_tui.core.supervision.stages.landing import follow_landing
 
+_NOTHING = {"undo": "nothing to undo", "redo": "nothing to redo"}
+
+_WORDS = {"undone": "undone", "partial": "half-way", "final": "done", "failed": "nothing"}
+"""The words for states whose own name is not readable enough."""
+
 
 def entry_document(entry: JournalEntry, mark: EntryStatus | None = None) -> dict[str, Any]:
     """An entry as JSON."""
@@ -59,9 +64,6 @@ def difference_document(difference: Difference) -> Mapping[str, Any]:
         "expected": difference.ours,
         "found": difference.theirs,
     }
-
-
-_NOTHING = {"undo": "nothing to undo", "redo": "nothing to redo"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -276,10 +278,6 @@ def _document(result: Result) -> dict[str, Any]:
         "problems": result.problems,
         "error": result.error.message if result.error else None,
     }
-
-
-_WORDS = {"undone": "undone", "partial": "half-way", "final": "done", "failed": "nothing"}
-"""The words for states whose own name is not readable enough."""
 
 
 def _journal(call: Call) -> int:

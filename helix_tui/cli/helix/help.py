@@ -24,6 +24,40 @@ TOPICS = {
     "autonomy": "what low, medium and high do on their own",
 }
 
+_NOT_BY_ITSELF = frozenset(("run", "start", "stop", "build", "implement", "commit", "plan", "tracker"))
+"""Commands for people only: agents do not start them on their own, and their skills cost a session no context."""
+
+_HOW = {
+    "run": "To drain a queue, prefer ddx's own loop: `ddx work`, or in April's ddx `ddx agent execute-loop`.",
+    "start": "To drain a queue, prefer ddx's own loop: `ddx work`, or in April's ddx `ddx agent execute-loop`.",
+    "build": "For one bead, prefer ddx itself: `ddx try ID`, or in April's ddx `ddx agent execute-bead ID`.",
+    "tracker": "It passes its arguments on to `ddx bead`; use that directly where ddx is installed.",
+}
+
+_ARGUMENTS = {
+    "request": "REQUEST",
+    "requirement": "REQUIREMENT",
+    "scope": "[SCOPE]",
+    "goal": "GOAL",
+    "selector": "[SELECTOR]",
+    "id": "[ID]",
+    "title and options": "TITLE [options]",
+    "command": "COMMAND …",
+}
+
+_KEY_OPTIONS = (
+    ("-C DIR", "the project"),
+    ("--ddx PATH", "the ddx to use (DDX_BIN)"),
+    ("--json", "one JSON document on stdout"),
+    ("--dry-run", "print the exact command; do nothing"),
+    ("--agent NAME, --model NAME, --effort LEVEL", "who does the work (HELIX_AGENT, HELIX_MODEL, HELIX_EFFORT)"),
+    ("--review-agent NAME[/MODEL]", "who checks and reviews it (HELIX_REVIEW_AGENT)"),
+    ("--autonomy low|medium|high", "how much run and input decide on their own (HELIX_AUTONOMY)"),
+    ("-s, --summary", "run: one line per event, with the lines of the log"),
+    ("--max-cycles N, --review-every N, --review-threshold N", "run: when to stop, align, review"),
+    ("--no-auto-align, --no-auto-review, --no-focus", "run: leave out alignment, reviews, or the focus on one epic"),
+)
+
 
 def emit(call: Call, topic: str) -> None:
     """Print a topic, for people, as Markdown or as JSON."""
@@ -104,28 +138,6 @@ def _lines(call: Call, topic: str) -> Iterator[str]:
         yield f"{call.paint(f'{name:<8}', 'bold')} {does}"
 
 
-_NOT_BY_ITSELF = frozenset(("run", "start", "stop", "build", "implement", "commit", "plan", "tracker"))
-"""Commands for people only: agents do not start them on their own, and their skills cost a session no context."""
-
-_HOW = {
-    "run": "To drain a queue, prefer ddx's own loop: `ddx work`, or in April's ddx `ddx agent execute-loop`.",
-    "start": "To drain a queue, prefer ddx's own loop: `ddx work`, or in April's ddx `ddx agent execute-loop`.",
-    "build": "For one bead, prefer ddx itself: `ddx try ID`, or in April's ddx `ddx agent execute-bead ID`.",
-    "tracker": "It passes its arguments on to `ddx bead`; use that directly where ddx is installed.",
-}
-
-_ARGUMENTS = {
-    "request": "REQUEST",
-    "requirement": "REQUIREMENT",
-    "scope": "[SCOPE]",
-    "goal": "GOAL",
-    "selector": "[SELECTOR]",
-    "id": "[ID]",
-    "title and options": "TITLE [options]",
-    "command": "COMMAND …",
-}
-
-
 def skill_texts() -> dict[str, str]:
     """Name of each skill -> its SKILL.md."""
     return {f"helix-{name}": "\n".join(_skill(name, row)) + "\n" for name, row in ROWS.items()}
@@ -202,20 +214,6 @@ def _metavar(action: argparse.Action) -> str:
 def _quoted(text: str) -> str:
     """A text as a YAML scalar."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-_KEY_OPTIONS = (
-    ("-C DIR", "the project"),
-    ("--ddx PATH", "the ddx to use (DDX_BIN)"),
-    ("--json", "one JSON document on stdout"),
-    ("--dry-run", "print the exact command; do nothing"),
-    ("--agent NAME, --model NAME, --effort LEVEL", "who does the work (HELIX_AGENT, HELIX_MODEL, HELIX_EFFORT)"),
-    ("--review-agent NAME[/MODEL]", "who checks and reviews it (HELIX_REVIEW_AGENT)"),
-    ("--autonomy low|medium|high", "how much run and input decide on their own (HELIX_AUTONOMY)"),
-    ("-s, --summary", "run: one line per event, with the lines of the log"),
-    ("--max-cycles N, --review-every N, --review-threshold N", "run: when to stop, align, review"),
-    ("--no-auto-align, --no-auto-review, --no-focus", "run: leave out alignment, reviews, or the focus on one epic"),
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

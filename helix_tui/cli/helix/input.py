@@ -33,6 +33,8 @@ from helix_tui.core.supervision.stages.results import answer_question
 from helix_tui.core.supervision.stages.stage_run import command_of, perform
 from helix_tui.core.supervision.stages.table import STAGES
 
+GIVEN_UP = "the kept change {} is given up: it stays at its ref, and the next attempt starts over"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
@@ -150,9 +152,6 @@ def _answer(call: Call, question_id: str, text: str) -> int:
     else:
         call.print(f"{question.id} answered" + (f"; {GIVEN_UP.format(given_up)}" if given_up else ""))
     return 0
-
-
-GIVEN_UP = "the kept change {} is given up: it stays at its ref, and the next attempt starts over"
 
 
 def _foretell(call: Call, curator: Curator, question_id: str, text: str) -> int:

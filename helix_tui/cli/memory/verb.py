@@ -28,6 +28,12 @@ Argument = Callable[[argparse.ArgumentParser], object]
 Act = Callable[[Call, MemoryStore], Document]
 Lines = Callable[[Call, Document], Iterator[str]]
 
+VERBS: dict[str, MemoryVerb] = {}
+"""Name of a verb to its record; the modules of this folder enter theirs."""
+
+_MAX_ENCODED = 256
+"""How many texts without a vector, as the plugin stores them, one call encodes: a few seconds, once."""
+
 
 def option(*names: str, **how: Any) -> Argument:
     """An argument, as `argparse` takes it."""
@@ -70,10 +76,6 @@ class MemoryVerb(Struct, frozen=True, kw_only=True):
     """It needs the vectors of memories: those that lack one get it first."""
     looks: bool
     """It answers without a database, and does not create one."""
-
-
-VERBS: dict[str, MemoryVerb] = {}
-"""Name of a verb to its record; the modules of this folder enter theirs."""
 
 
 def verb(
@@ -120,10 +122,6 @@ def adds(options: argparse.Namespace) -> bool:
 def applies(options: argparse.Namespace) -> bool:
     """Whether it is applied, and not only shown."""
     return bool(options.apply)
-
-
-_MAX_ENCODED = 256
-"""How many texts without a vector, as the plugin stores them, one call encodes: a few seconds, once."""
 
 
 def answer(call: Call) -> int:

@@ -73,6 +73,12 @@ BEADS = (
 )
 """Titles of the beads that are given memories."""
 
+BUILD_LIMIT = 60.0
+DRAIN_LIMIT = 300.0
+
+DEMO_STALL_S = 12.0
+"""Silence that counts as a stall in the demo, whose agent works a hundred times as fast as a real one."""
+
 
 class DemoMemories(Struct, frozen=True):
     """The memories that were injected before the simulation."""
@@ -136,14 +142,6 @@ def take_in(
             "mode": memory.mode,
             "detail": memory.detail,
         }
-
-
-BUILD_LIMIT = 60.0
-DRAIN_LIMIT = 300.0
-
-
-DEMO_STALL_S = 12.0
-"""Silence that counts as a stall in the demo, whose agent works a hundred times as fast as a real one."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

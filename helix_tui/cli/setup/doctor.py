@@ -50,6 +50,22 @@ from helix_tui.settings import settings_file
 
 MAX_IDS = 20
 
+_PACKAGES = ("textual", "rich", "watchfiles", "msgspec", "sqlite-utils", "numpy", "tokenizers")
+
+_SIZES = (".ddx", ".helix", ".git/info")
+"""Folders whose files are listed with their sizes."""
+
+_MAX_LISTED = 500
+"""How many files the list of a folder names; the rest are counted."""
+
+_VARIABLES = ("TERM", "COLORTERM", "LANG", "LC_ALL", "NO_COLOR", "TMUX", "SHELL", "EDITOR", "TEXTUAL")
+"""Variables whose values are included; for HELIX_… and DDX_… only whether they are set."""
+
+_MARKS = {True: ("ok   ", "success"), False: ("BAD  ", "error"), None: ("–    ", "muted")}
+
+_MAX_FILES = 5
+"""Uncommitted files that are named."""
+
 
 def examine_ddx(call: Call, project: Project, present: Present | None) -> Iterator[DoctorCheck]:
     """Find ddx, probe its capabilities, and compare its pick order with helix-tui's."""
@@ -164,15 +180,6 @@ def _advice(error: DdxError) -> str:
     with tempfile.NamedTemporaryFile(prefix="helix-ddx-answer-", suffix=".txt", delete=False) as file:
         file.write(error.output)
     return f"{error.advice}; the answer is kept in {Path(file.name)}"
-
-
-_PACKAGES = ("textual", "rich", "watchfiles", "msgspec", "sqlite-utils", "numpy", "tokenizers")
-_SIZES = (".ddx", ".helix", ".git/info")
-"""Folders whose files are listed with their sizes."""
-_MAX_LISTED = 500
-"""How many files the list of a folder names; the rest are counted."""
-_VARIABLES = ("TERM", "COLORTERM", "LANG", "LC_ALL", "NO_COLOR", "TMUX", "SHELL", "EDITOR", "TEXTUAL")
-"""Variables whose values are included; for HELIX_… and DDX_… only whether they are set."""
 
 
 def write_bundle(call: Call, target: Path, checks: Sequence[DoctorCheck]) -> list[tuple[str, int]]:
@@ -295,13 +302,6 @@ def _environment_lines() -> Iterator[str]:
     for name in sorted(os.environ):
         if name.startswith(("HELIX_", "DDX_")):
             yield f"{name} is set"
-
-
-_MARKS = {True: ("ok   ", "success"), False: ("BAD  ", "error"), None: ("–    ", "muted")}
-
-
-_MAX_FILES = 5
-"""Uncommitted files that are named."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

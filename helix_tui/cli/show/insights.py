@@ -35,6 +35,11 @@ from helix_tui.core.supervision.run_state.budget import with_memories_given
 
 _HEADER = ("bead", "result", "kept", "tries", "model", "tokens", "cost", "time", "what")
 
+DEFAULT_BY = "harness,model,kind"
+
+MAX_ROWS = 30
+"""How many rows of a table are printed."""
+
 
 def trial_document(trial: Trial, state: str) -> dict[str, Any]:
     """One experiment: sums over its attempts, and the metadata of the one that landed, else of the newest.
@@ -111,12 +116,6 @@ def count(tokens: int | None) -> str:
 def span(milliseconds: int | None) -> str:
     """A duration, short."""
     return "n/a" if milliseconds is None else format_span(milliseconds / 1000)
-
-
-DEFAULT_BY = "harness,model,kind"
-
-MAX_ROWS = 30
-"""How many rows of a table are printed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -29,6 +29,8 @@ MAX_LOOKUPS = 12
 MAX_NAMED = 10
 """How many beads of one reason are listed."""
 
+_LABELS: Mapping[Topic, str] = {"break": "to break"}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
@@ -125,9 +127,6 @@ def _attempt_document(attempt: Attempt, now: int, queue: Queue) -> dict[str, obj
         "at": format_instant(attempt.at) if attempt.at is not None else None,
         "follow_up": interpret(attempt, now, queue).follow_up,
     }
-
-
-_LABELS: Mapping[Topic, str] = {"break": "to break"}
 
 
 def _lines(

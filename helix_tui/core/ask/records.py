@@ -27,6 +27,11 @@ Result = Literal["sources", "nothing found", "which one?", "answer"]
 SpanKey = tuple[str, int, int]
 """(file, start, end): two spans with the same key are the same span."""
 
+MAX_COMMIT_FILES = 20
+_FILE = re.compile(r"(bead|memory|run|commit|queue):(\S.*)")
+_LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
+_ATTEMPT = re.compile(r"^(?:Attempt|Review of) (\S+)$")
+
 
 class Span(Struct, frozen=True):
     """A run of lines of one file, with why it was found."""
@@ -214,13 +219,7 @@ def _said(value: object) -> str:
     return ", ".join(f"{name} {_said(each)}" for name, each in value.items() if each not in (None, "", [], {}))
 
 
-MAX_COMMIT_FILES = 20
-
 PlaceKind = Literal["bead", "attempt", "memory", "run", "commit", "queue"]
-
-_FILE = re.compile(r"(bead|memory|run|commit|queue):(\S.*)")
-_LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
-_ATTEMPT = re.compile(r"^(?:Attempt|Review of) (\S+)$")
 
 
 class RecordPlace(Struct, frozen=True):

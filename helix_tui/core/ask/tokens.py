@@ -223,6 +223,9 @@ _stems: dict[str, str] = {}
 _KEEP = 50_000
 """Of words, and of parts of words: 18 MB for both. A large repository has ten times as many."""
 
+_APART = {"settings": "setting", "setting": "setting"}
+"""Words whose stem is a word of all code with another meaning: ``set`` stands in each file, settings in a few."""
+
 
 def words(text: str) -> list[str]:
     """The raw words of a text: runs of letters, digits and underscores."""
@@ -232,10 +235,6 @@ def words(text: str) -> list[str]:
 def parts(word: str) -> list[str]:
     """An identifier's parts, lower-cased: ``parseHTTPHeader_v2`` -> parse, http, header, v, 2."""
     return [part.lower() for part in _PART.findall(word)]
-
-
-_APART = {"settings": "setting", "setting": "setting"}
-"""Words whose stem is a word of all code with another meaning: ``set`` stands in each file, settings in a few."""
 
 
 def stem(part: str) -> str:

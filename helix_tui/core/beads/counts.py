@@ -18,6 +18,9 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.states import STATES, State
 
+_NAMED = frozenset({"ready", "running", "waiting_dependencies", "blocked_external", "closed"})
+"""States that have a field of their own."""
+
 
 class QueueCounts(Struct, frozen=True):
     """The numbers of a queue, or of a part of it, at one moment."""
@@ -165,10 +168,6 @@ def _count(queue: Queue, wanted: frozenset[str]) -> QueueCounts:
         blocked_counts="waiting" if april else "status blocked",
         ready=ready,
     )
-
-
-_NAMED = frozenset({"ready", "running", "waiting_dependencies", "blocked_external", "closed"})
-"""States that have a field of their own."""
 
 
 def _is_held(queue: Queue, bead: Bead) -> bool:

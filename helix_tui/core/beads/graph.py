@@ -20,6 +20,14 @@ from helix_tui.core.ground.text import clean_line
 if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
 
+_OF_EDGES_ALONE = ("depends_on", "dependents", "children")
+"""The cached results that depend only on ids, dependencies and parents."""
+
+_WORD = re.compile(r"[A-Za-z0-9][\w.-]*[A-Za-z0-9]")
+
+TITLE = 40
+"""Characters of a title shown beside an id."""
+
 
 class Dangling(Struct, frozen=True):
     """An edge to a bead that is not in the active file: the waiting bead starves, and DDx does not report it."""
@@ -125,10 +133,6 @@ class Graph:
         children = [self.beads[child] for child in self.children.get(bead_id, ())]
         counted = [child for child in children if child.status != "cancelled"]
         return sum(child.status == "closed" for child in counted), len(counted)
-
-
-_OF_EDGES_ALONE = ("depends_on", "dependents", "children")
-"""The cached results that depend only on ids, dependencies and parents."""
 
 
 def _same_edges(old: Mapping[str, Bead], new: Mapping[str, Bead]) -> bool:
@@ -352,12 +356,6 @@ def _way(queue: Queue, start: str, arrived: Callable[[str], bool]) -> list[str] 
                 before[target] = bead_id
                 ahead.append(target)
     return None
-
-
-_WORD = re.compile(r"[A-Za-z0-9][\w.-]*[A-Za-z0-9]")
-
-TITLE = 40
-"""Characters of a title shown beside an id."""
 
 
 def with_titles(text: str, beads: Mapping[str, Bead], *, most: int = 4) -> str:

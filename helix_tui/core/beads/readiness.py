@@ -33,6 +33,17 @@ from helix_tui.core.ground.time import NEVER, NS, bead_instant, format_instant, 
 
 Era = Literal["auto", "april", "head"]
 
+HEARTBEAT_TTL = 90 * NS
+"""Age at which a claim without a lease counts as stale, in both eras."""
+
+NOT_ELIGIBLE = "workers may not pick it"
+"""The reason shown for a bead that is kept from workers without one."""
+
+PROPOSED = "status=proposed requires operator attention"
+"""ddx's default reason for a proposed bead."""
+
+_NEVER_PICKED = "the loop never picks an epic"
+
 
 class Rule(Struct, frozen=True):
     """One release's rule."""
@@ -93,14 +104,6 @@ HEAD = Rule(
 
 RULES = {"april": APRIL, "head": HEAD}
 """Each era's rule, used when no ddx is installed."""
-
-
-HEARTBEAT_TTL = 90 * NS
-"""Age at which a claim without a lease counts as stale, in both eras."""
-
-
-NOT_ELIGIBLE = "workers may not pick it"
-"""The reason shown for a bead that is kept from workers without one."""
 
 
 class Reason(Struct, frozen=True):
@@ -359,10 +362,6 @@ class Queue:
         return rule.old_keys or self._writes_old_keys
 
 
-PROPOSED = "status=proposed requires operator attention"
-"""ddx's default reason for a proposed bead."""
-
-
 def _asked_by_ddx(bead: Bead) -> str:
     """Why ddx parked a bead for a person, and what it suggests; empty if its record does not say."""
     row = bead.document()
@@ -509,9 +508,6 @@ def _epic_container(queue: Queue, bead: Bead, closed: str) -> Reason | None:
     left = tuple(child for child in children if queue.beads[child].status != "closed")
     detail = f"an epic with {len(left)} of {len(children)} children not closed"
     return Reason("epic_container", detail if left else "an epic whose children are all closed", left)
-
-
-_NEVER_PICKED = "the loop never picks an epic"
 
 
 def looks_like_epic(bead: Bead, *, titled: bool = True) -> bool:

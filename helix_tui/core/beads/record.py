@@ -30,6 +30,32 @@ _BLOCK = 64 << 10
 _FOLDERS = ("/var/tmp",)
 """The preferred folder for a copy, on disk: the usual temporary folder is often in memory."""
 
+TERMINAL = frozenset({"closed", "cancelled"})
+"""Statuses that a bead does not leave by itself."""
+
+STATUSES = frozenset({"open", "in_progress", "closed", "blocked", "proposed", "cancelled"})
+"""Every status DDx knows; the last three came with the head era."""
+
+_HEAD_STATUSES = frozenset({"blocked", "proposed", "cancelled"})
+
+_DIGITS = re.compile(r"[+-]?[0-9]{1,40}")
+"""A whole number; Python refuses to parse more than 4,300 digits."""
+
+FOCUS_ON = "helix-focus"
+"""Field that marks an epic as focused."""
+
+FOCUS_MARK = "helix-focus-suppressed"
+"""Field naming the epic whose focus holds a bead back."""
+
+HELD = "helix-drift"
+"""Field with the reason to keep workers from a bead until a person decides; drift was the first such reason."""
+
+DRIFTED = "parent or document changed"
+REFUSED = "a review refused its change"
+
+INJECTED = "helix-injected:"
+"""Prefix of the label of beads that HELIX added; the kind of bead follows."""
+
 
 class FileBuffer:
     """The first ``size`` bytes of a file."""
@@ -87,34 +113,6 @@ def copy_to_disk(data: memoryview) -> FileBuffer | None:
     except OSError:
         return None
 
-
-TERMINAL = frozenset({"closed", "cancelled"})
-"""Statuses that a bead does not leave by itself."""
-
-STATUSES = frozenset({"open", "in_progress", "closed", "blocked", "proposed", "cancelled"})
-"""Every status DDx knows; the last three came with the head era."""
-
-_HEAD_STATUSES = frozenset({"blocked", "proposed", "cancelled"})
-
-
-_DIGITS = re.compile(r"[+-]?[0-9]{1,40}")
-"""A whole number; Python refuses to parse more than 4,300 digits."""
-
-FOCUS_ON = "helix-focus"
-"""Field that marks an epic as focused."""
-
-FOCUS_MARK = "helix-focus-suppressed"
-"""Field naming the epic whose focus holds a bead back."""
-
-HELD = "helix-drift"
-"""Field with the reason to keep workers from a bead until a person decides; drift was the first such reason."""
-
-DRIFTED = "parent or document changed"
-
-REFUSED = "a review refused its change"
-
-INJECTED = "helix-injected:"
-"""Prefix of the label of beads that HELIX added; the kind of bead follows."""
 
 Buffer = bytes | mmap.mmap | FileBuffer
 """What can hold raw lines: in one large buffer or a file, 3,000 of them cost no extra memory."""

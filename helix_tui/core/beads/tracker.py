@@ -35,6 +35,17 @@ _BLOCK = 64 << 10
 _FIRST_BLOCK = 4 << 10
 """Bytes compared first after a line that differs: if most lines differ, more would be wasted."""
 
+_MAX_LOOSE = 4 << 20
+"""Bytes of lines kept outside the large buffer; above this, the next reading is kept as a whole. A tracker of 3,000
+beads is then copied once per some 250 changed rows.
+"""
+
+MAX_FILE = 1 << 30
+"""Maximum bytes read of a tracker; real ones are under 25 MB."""
+
+_MAX_IN_MEMORY = 8 << 20
+"""Bytes of lines that stay in memory: those of 1,000 beads."""
+
 
 class Unread(Struct, frozen=True):
     """A line that is not a bead."""
@@ -46,12 +57,6 @@ class Unread(Struct, frozen=True):
 
 Found = Bead | Unread | None
 """The content of a line; None if it is blank."""
-
-
-_MAX_LOOSE = 4 << 20
-"""Bytes of lines kept outside the large buffer; above this, the next reading is kept as a whole. A tracker of 3,000
-beads is then copied once per some 250 changed rows.
-"""
 
 
 class LineRun(Struct, frozen=True):
@@ -259,14 +264,6 @@ def _decode(line: bytes) -> Bead | Unread:
     except UnreadableLine as error:
         excerpt = clean_line(line[:400].decode("utf-8", "replace"), 120)
         return Unread(clean_line(str(error), 160), excerpt)
-
-
-MAX_FILE = 1 << 30
-"""Maximum bytes read of a tracker; real ones are under 25 MB."""
-
-
-_MAX_IN_MEMORY = 8 << 20
-"""Bytes of lines that stay in memory: those of 1,000 beads."""
 
 
 class DroppedLine(Struct, frozen=True):

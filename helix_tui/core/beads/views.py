@@ -27,6 +27,12 @@ from helix_tui.core.ground.time import NEVER, bead_instant
 
 MAX_LANES = 6
 
+VIEWS: tuple[ViewKind, ...] = ("dag", "tree", "lanes", "order")
+FOLD_DONE = "fold:done"
+FOLD_LOOSE = "fold:loose"
+FOLD_REST = "fold:rest"
+_NEVER_FOLDED: frozenset[Lane] = frozenset({"running", "ready", "parked"})
+
 
 class GutterRow(Struct, frozen=True):
     """One bead with the cells of its gutter."""
@@ -177,13 +183,6 @@ def _cells(passing: list[bool], ties: set[int], ends: set[int], opened: int | No
 
 
 ViewKind = Literal["dag", "tree", "lanes", "order", "list"]
-VIEWS: tuple[ViewKind, ...] = ("dag", "tree", "lanes", "order")
-
-FOLD_DONE = "fold:done"
-FOLD_LOOSE = "fold:loose"
-FOLD_REST = "fold:rest"
-
-_NEVER_FOLDED: frozenset[Lane] = frozenset({"running", "ready", "parked"})
 
 
 class ViewRow(Struct, frozen=True):

@@ -34,6 +34,37 @@ ALONE = {"DDX_SERVER_URL": "http://127.0.0.1:9"}
 FAILED, MALFORMED, TOO_OLD, MISSING = 1, 65, 69, 127
 """Exit codes of the console (docs/cli.md)."""
 
+_LIST_START = re.compile(r"^\[", re.MULTILINE)
+_MISCONFIGURED, _OUTDATED = r"configuration validation failed", r"project requires DDx \S+ or newer"
+
+_NO_START = re.compile(f"{_MISCONFIGURED}|{_OUTDATED}")
+"""How every release says that it starts no work on the files of this project's ``.ddx`` folder."""
+
+_MALFORMED_ADVICE = "run the command by hand; a newer ddx may have changed its output"
+
+# the first match counts, so specific patterns come before general ones
+_ADVICE = (
+    (r"was ended by SIG", "`helix-tui status` says what it left; the next run books what it did"),
+    (r"printed more output than is kept", "look at the end of its output under .helix-logs"),
+    (r"lock timeout", "another ddx holds the tracker; wait for it, or end the process it names, and try again"),
+    (r"line \d+.* is not a record", "correct or remove that line of the tracker, then try again"),
+    (r"hook validate-bead", "the project's own hook refuses it; provide what it asks for"),
+    (r"unclosed blocking dependencies", "close or remove what it waits for first"),
+    (r"dependencies are open|open dependencies", "close or remove what it waits for first"),
+    (r"circular dependency", "one of the two must not wait for the other"),
+    (r"cannot depend on self", "name two different beads"),
+    (r"dependency not found|bead not found|not found", "check that the id is spelled as in the queue"),
+    (r"lifecycle transition", "this status cannot follow that one; see `ddx bead --help` for the allowed steps"),
+    (r"dirty_project_root|uncommitted", "commit or stash the changes in the work tree first"),
+    (r"unknown (command|flag|shorthand)", "this ddx does not have it; another release may"),
+    (r"lifecycle_migration", "run `ddx bead migrate --lifecycle --apply`, then try again"),
+    (_MISCONFIGURED, "correct .ddx/config.yaml; `ddx config --validate` names what is wrong there"),
+    (_OUTDATED, "run `ddx upgrade`, or name the later ddx with --ddx"),
+    (r"migrat", "run the migration that ddx names, then try again"),
+    (UNROUTED, WHO),
+    (r"no server|connection refused", "start `ddx server`, or run the loop here with --local"),
+)
+
 
 class DdxError(HelixError):
     """A failed ddx command.
@@ -199,9 +230,6 @@ class Ddx(Struct, frozen=True):
         return {**(os.environ if self.env is None else self.env), **QUIET}
 
 
-_LIST_START = re.compile(r"^\[", re.MULTILINE)
-
-
 def _list_in(output: str) -> list[Any] | None:
     """The first JSON list on separate lines of an output, after any messages of ddx."""
     for match in _LIST_START.finditer(output):
@@ -284,36 +312,6 @@ def advice_for(message: str, argv: Sequence[str]) -> str:
         if re.search(pattern, message):
             return advice
     return f"run it by hand to see its full output: ddx {' '.join(argv[1:])}"
-
-
-_MISCONFIGURED, _OUTDATED = r"configuration validation failed", r"project requires DDx \S+ or newer"
-_NO_START = re.compile(f"{_MISCONFIGURED}|{_OUTDATED}")
-"""How every release says that it starts no work on the files of this project's ``.ddx`` folder."""
-
-_MALFORMED_ADVICE = "run the command by hand; a newer ddx may have changed its output"
-
-# the first match counts, so specific patterns come before general ones
-_ADVICE = (
-    (r"was ended by SIG", "`helix-tui status` says what it left; the next run books what it did"),
-    (r"printed more output than is kept", "look at the end of its output under .helix-logs"),
-    (r"lock timeout", "another ddx holds the tracker; wait for it, or end the process it names, and try again"),
-    (r"line \d+.* is not a record", "correct or remove that line of the tracker, then try again"),
-    (r"hook validate-bead", "the project's own hook refuses it; provide what it asks for"),
-    (r"unclosed blocking dependencies", "close or remove what it waits for first"),
-    (r"dependencies are open|open dependencies", "close or remove what it waits for first"),
-    (r"circular dependency", "one of the two must not wait for the other"),
-    (r"cannot depend on self", "name two different beads"),
-    (r"dependency not found|bead not found|not found", "check that the id is spelled as in the queue"),
-    (r"lifecycle transition", "this status cannot follow that one; see `ddx bead --help` for the allowed steps"),
-    (r"dirty_project_root|uncommitted", "commit or stash the changes in the work tree first"),
-    (r"unknown (command|flag|shorthand)", "this ddx does not have it; another release may"),
-    (r"lifecycle_migration", "run `ddx bead migrate --lifecycle --apply`, then try again"),
-    (_MISCONFIGURED, "correct .ddx/config.yaml; `ddx config --validate` names what is wrong there"),
-    (_OUTDATED, "run `ddx upgrade`, or name the later ddx with --ddx"),
-    (r"migrat", "run the migration that ddx names, then try again"),
-    (UNROUTED, WHO),
-    (r"no server|connection refused", "start `ddx server`, or run the loop here with --local"),
-)
 
 
 def _code(message: str) -> int:

@@ -55,6 +55,18 @@ BOOKKEEPING = (
 NO_TRIAL = "HELIX_DDX_TRIAL"
 """If set to ``off``, no trial is run: what the help does not say is taken from the tracker."""
 
+_ROUTE = "--effort --harness --model"
+
+_TRACKER: dict[DdxAction, DdxVerb] = {
+    "ready": DdxVerb(("bead", "ready")),
+    "show": DdxVerb(("bead", "show")),
+    "close": DdxVerb(("bead", "close")),
+    "reopen": DdxVerb(("bead", "reopen")),
+    "dep": DdxVerb(("bead", "dep")),
+    "evidence": DdxVerb(("bead", "evidence")),
+    "export": DdxVerb(("bead", "export")),
+}
+
 
 def _flags(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -204,20 +216,6 @@ class Dialect(Struct, frozen=True, kw_only=True):
     def kept_heartbeat(self) -> str:
         """The other family's heartbeat key, which stays in the row when a bead is released."""
         return "work-heartbeat-at" if not self.rule.new_keys else "execute-loop-heartbeat-at"
-
-
-_ROUTE = "--effort --harness --model"
-
-
-_TRACKER: dict[DdxAction, DdxVerb] = {
-    "ready": DdxVerb(("bead", "ready")),
-    "show": DdxVerb(("bead", "show")),
-    "close": DdxVerb(("bead", "close")),
-    "reopen": DdxVerb(("bead", "reopen")),
-    "dep": DdxVerb(("bead", "dep")),
-    "evidence": DdxVerb(("bead", "evidence")),
-    "export": DdxVerb(("bead", "export")),
-}
 
 
 _APRIL_VERBS = _TRACKER | {

@@ -26,6 +26,14 @@ _LOCKS = (".ddx/.git-tracker.lock.", ".ddx/beads.lock.")
 _SKILLS = (".crush/skills/", ".claude/skills/", ".agents/skills/")
 _CAP = 4 << 20
 
+WRITTEN_AT_START = (".ddx/agent-logs/",)
+"""Folders in which every worker writes before its first attempt, and which are no bookkeeping to ddx since May."""
+
+_MAX_OUTPUT = 256 << 20
+
+MOST_KNOWN = 1_000
+"""Maximum number of answers kept, some 500 bytes each: more than any tracker's missing beads."""
+
 
 def is_bookkeeping(path: str) -> bool:
     """Whether ddx treats a change of this file (relative to the root, with ``/``) as its own."""
@@ -61,10 +69,6 @@ def implementation_changes(root: Path) -> tuple[str, ...] | None:
     if found is None:
         return None
     return tuple(path for path in found if not is_bookkeeping(path) and not _unfolded_skill(root, path))
-
-
-WRITTEN_AT_START = (".ddx/agent-logs/",)
-"""Folders in which every worker writes before its first attempt, and which are no bookkeeping to ddx since May."""
 
 
 def written_and_shown(root: Path, folders: Iterable[str] = WRITTEN_AT_START) -> tuple[str, ...]:
@@ -120,9 +124,6 @@ def git_records(root: Path, words: Sequence[str], timeout: float, cap: int | Non
     return whole.decode("utf-8", "surrogateescape")
 
 
-_MAX_OUTPUT = 256 << 20
-
-
 class LastSeen(Struct, frozen=True):
     """The last record of a bead that is no longer in the tracker."""
 
@@ -137,10 +138,6 @@ class LastSeen(Struct, frozen=True):
     def closed(self) -> bool:
         """Whether it was closed when it was removed."""
         return self.status == "closed"
-
-
-MOST_KNOWN = 1_000
-"""Maximum number of answers kept, some 500 bytes each: more than any tracker's missing beads."""
 
 
 class BeadHistory:

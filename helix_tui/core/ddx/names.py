@@ -83,6 +83,19 @@ EventRole = Literal["end", "cost", "recovery", "disruption", "step", "aside"]
 nothing of one.
 """
 
+_RETRIED = frozenset({"review_request_changes", "review_fixable_gap", "land_retry"})
+
+MADE_PROMPT = re.compile(r"\s*(?:<[a-z]+(?:-[a-z]+)+[\s>]|MODE: [a-z-]+\s)")
+"""Start of a prompt written by a program: a tag of several words (``<bead-review>``), or a mode of DDx's checks
+(``MODE: intake``).
+"""
+
+ATTEMPT_ID = re.compile(r"\d{8}T\d{6}-[0-9a-f]{8}(?![0-9a-f])")
+"""An attempt's id; its first part is the UTC time at which it began."""
+
+STAMPED_NAME = re.compile(r"(\d{8}T\d{6})-[0-9A-Za-z]+\Z")
+"""An attempt's id with any ending, to read its time."""
+
 
 class EventKind(Struct, frozen=True):
     """A kind of event of a bead."""
@@ -181,19 +194,6 @@ STATUSES = _rows(
     ("review_malfunction", "kept_aside", "nothing", "the reviewer did not answer usably"),
 )
 """Every status seen or read in the sources; the six of CONTRACT-001 among them."""
-
-_RETRIED = frozenset({"review_request_changes", "review_fixable_gap", "land_retry"})
-
-MADE_PROMPT = re.compile(r"\s*(?:<[a-z]+(?:-[a-z]+)+[\s>]|MODE: [a-z-]+\s)")
-"""Start of a prompt written by a program: a tag of several words (``<bead-review>``), or a mode of DDx's checks
-(``MODE: intake``).
-"""
-
-ATTEMPT_ID = re.compile(r"\d{8}T\d{6}-[0-9a-f]{8}(?![0-9a-f])")
-"""An attempt's id; its first part is the UTC time at which it began."""
-
-STAMPED_NAME = re.compile(r"(\d{8}T\d{6})-[0-9A-Za-z]+\Z")
-"""An attempt's id with any ending, to read its time."""
 
 
 def status_of(word: str) -> Status:

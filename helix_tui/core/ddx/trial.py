@@ -49,6 +49,8 @@ _FALLING = ("t-replaced", "t-parent", "t-middle", "t-upper", "t-halved")
 
 _OWN = ("HOME", "TMPDIR", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 
+SLOW = "a command of the trial took too long"
+
 
 def examine(path: Path, root: Path, env: Mapping[str, str]) -> Dialect:
     """The dialect of a ddx: verbs and flags from its help, the rest from a trial.
@@ -103,9 +105,6 @@ def try_out(ddx: Path, env: Mapping[str, str], guess: Dialect, *, ask: Callable[
         raise DdxError((os.fspath(ddx),), str(error), "start the console again", MISSING) from None
     except OSError as error:
         return _open(guess, f"no throw-away folder: {error.strerror or error}")
-
-
-SLOW = "a command of the trial took too long"
 
 
 def _open(guess: Dialect, doubt: str) -> Dialect:

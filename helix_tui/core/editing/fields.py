@@ -39,6 +39,26 @@ ALLOWED = "helix-allowed"
 DROPPED = "helix-dropped"
 """Field that names the attempt whose kept change was dropped by a person."""
 
+ALIASES = {
+    "type": "issue_type",
+    "assignee": "owner",
+    "spec": "spec-id",
+    "eligible": "execution-eligible",
+    "external-blocker-reason": "lifecycle-external-blocker-reason",
+}
+"""Aliases of fields."""
+
+OWN_COMMAND = {
+    "dependencies": "use `dep add` and `dep remove`",
+    "events": "ddx alone writes the history; `ddx bead evidence add` appends to it",
+}
+
+KEPT_BY_DDX = frozenset(
+    {"id", "created_at", "updated_at", "created_by", "schema_version", "events_attachment", "session_id"}
+    | {*CLAIM_FIELDS}
+)
+"""Fields that ddx writes itself: values set there are lost or could not be undone."""
+
 
 class SetRank(Operation, frozen=True, tag="rank"):
     """Move a bead inside its priority with ``bead queue top | move | clear``; without a place its rank is cleared."""
@@ -133,27 +153,6 @@ def _near(overlay: Overlay, priority: int) -> list[str]:
     # planned changes may have moved a bead into the priority or out of it
     both = dict.fromkeys((*here, *overlay.edits))
     return [bead_id for bead_id in both if overlay.bead(bead_id).priority == priority]
-
-
-ALIASES = {
-    "type": "issue_type",
-    "assignee": "owner",
-    "spec": "spec-id",
-    "eligible": "execution-eligible",
-    "external-blocker-reason": "lifecycle-external-blocker-reason",
-}
-"""Aliases of fields."""
-
-OWN_COMMAND = {
-    "dependencies": "use `dep add` and `dep remove`",
-    "events": "ddx alone writes the history; `ddx bead evidence add` appends to it",
-}
-
-KEPT_BY_DDX = frozenset(
-    {"id", "created_at", "updated_at", "created_by", "schema_version", "events_attachment", "session_id"}
-    | {*CLAIM_FIELDS}
-)
-"""Fields that ddx writes itself: values set there are lost or could not be undone."""
 
 
 class SetEligible(Operation, frozen=True, tag="eligible"):

@@ -44,6 +44,15 @@ Result = Literal["pending", "done", "partial", "failed", "not_done"]
 Values = Mapping[str, Mapping[str, Any] | None]
 """Bead -> field -> value; a value None is an absent field, None in place of the fields: the bead did not exist."""
 
+_NO_RECORD = (msgspec.DecodeError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
+"""Exceptions raised by reading a line that is not a journal record."""
+
+ACTING = ("done", "partial")
+"""Results of changes that took effect."""
+
+PASSING = "passing"
+"""The kind of a change that a run makes temporarily and reverts itself; not a step of a person's undo."""
+
 
 class Rewrite(Struct, frozen=True):
     """A field that ddx changed in the same way in rows that no command named."""
@@ -53,16 +62,6 @@ class Rewrite(Struct, frozen=True):
     """Its value before; None: absent."""
     after: Any
     beads: tuple[str, ...] = ()
-
-
-_NO_RECORD = (msgspec.DecodeError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
-"""Exceptions raised by reading a line that is not a journal record."""
-
-ACTING = ("done", "partial")
-"""Results of changes that took effect."""
-
-PASSING = "passing"
-"""The kind of a change that a run makes temporarily and reverts itself; not a step of a person's undo."""
 
 
 class Who(Struct, frozen=True):

@@ -41,6 +41,11 @@ _MOVES = {
 }
 """Status changes by ``update --status`` in head, besides closing and reopening."""
 
+CLOSING_COMMIT = "closing_commit_sha"
+"""Field with the commit that closed a bead."""
+
+AUTO_COMMIT = "git.auto_commit is always"
+
 
 class ClaimBead(Operation, frozen=True, tag="claim"):
     """Claim a bead with ``update --claim``."""
@@ -121,10 +126,6 @@ def add_unclaim(writing: PlanBuilder, bead_id: str) -> None:
     writing.add("update", (bead_id, "--unclaim"), {bead_id: edits}, leases={bead_id: False})
 
 
-CLOSING_COMMIT = "closing_commit_sha"
-"""Field with the commit that closed a bead."""
-
-
 class CloseBead(Operation, frozen=True, tag="close"):
     """Close a bead by hand and without evidence, with ``bead close``."""
 
@@ -150,9 +151,6 @@ class CloseBead(Operation, frozen=True, tag="close"):
         if bead_id in writing.busy:
             writing.notes.append(f"a live worker is on {called(bead_id)} and will continue")
         add_close(writing, bead_id)
-
-
-AUTO_COMMIT = "git.auto_commit is always"
 
 
 class CloseWithCommit(Operation, frozen=True, tag="close-with-commit"):

@@ -23,6 +23,14 @@ from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.steps import CommandStep, called
 from helix_tui.core.ground.text import counted
 
+SHOWN = 10
+"""How many of the next beads are listed."""
+
+MAX_PLACES = 3
+"""How many changed beads are listed below the totals of a larger change."""
+
+_TAKEN = frozenset({"claimed", "running"})
+
 
 class PickPlace(Struct, frozen=True):
     """One bead that a change edits: its place in the pick order now and then, 1-based.
@@ -85,15 +93,6 @@ def _where(place: int | None, state: str, ready: int) -> str:
     if state in TERMINAL | {"running", "claimed"}:
         return state
     return f"not ready ({state.replace('_', ' ')})"
-
-
-SHOWN = 10
-"""How many of the next beads are listed."""
-
-MAX_PLACES = 3
-"""How many changed beads are listed below the totals of a larger change."""
-
-_TAKEN = frozenset({"claimed", "running"})
 
 
 class StrandedBead(Struct, frozen=True):

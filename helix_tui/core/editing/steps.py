@@ -52,6 +52,9 @@ FLAGS = {
 }
 """Fields that ``bead update`` has a flag for; an empty text clears them."""
 
+_IDS: Mapping[DdxAction, slice] = {"create": slice(0), "dep": slice(1, 3), "queue": slice(1, 2)}
+"""Which words after the verb are ids; of every other action the first is."""
+
 
 class OperationRefused(HelixError):
     """An operation that is not possible now; the message says why and what would help, in one sentence."""
@@ -74,10 +77,6 @@ class CommandStep(Struct, frozen=True):
     """Claims outside the rows that it takes or releases."""
     creates: str = ""
     """The placeholder for the id of the bead that it creates."""
-
-
-_IDS: Mapping[DdxAction, slice] = {"create": slice(0), "dep": slice(1, 3), "queue": slice(1, 2)}
-"""Which words after the verb are ids; of every other action the first is."""
 
 
 class PlanBuilder:

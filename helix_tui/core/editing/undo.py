@@ -26,6 +26,8 @@ from helix_tui.core.editing.steps import CommandStep, OperationRefused, PlanBuil
 from helix_tui.core.editing.values import canonical_absent, same
 from helix_tui.core.ground.errors import HelixError
 
+UNREADABLE = "the journal's record of it cannot be read by this release"
+
 
 class Unreadable(HelixError):
     """The tracker is missing or cannot be read, so nothing can be planned."""
@@ -38,8 +40,6 @@ class NotUndoable(HelixError):
         super().__init__(why)
         self.entry = entry
 
-
-UNREADABLE = "the journal's record of it cannot be read by this release"
 
 State = Literal["done", "undone", "conflicted", "partial", "final", "failed", "pending"]
 """The state of an entry; ``final``: it cannot be undone; ``partial``: it got half-way."""

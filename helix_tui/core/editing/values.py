@@ -31,6 +31,11 @@ OMITTED_WHEN_EMPTY = frozenset(
 
 _STRUCT = {field.encode_name: field for field in msgspec.structs.fields(Bead) if field.name != "where"}
 
+_REPLACED = "superseded-by:"
+
+MOST = 60
+"""Characters of a value in a sentence."""
+
 
 def canonical(field: str, value: Any) -> Any:
     """The canonical form of a value for comparison: an empty known field is absent, edges have no order."""
@@ -87,9 +92,6 @@ def _converted(value: Any, known: msgspec.structs.FieldInfo) -> Any:
         return known.default  # read like a row with that value
 
 
-_REPLACED = "superseded-by:"
-
-
 def replacements(bead: Bead) -> list[str]:
     """The beads that replace one, from its field and its labels."""
     named = [bead.superseded_by.strip()] if bead.superseded_by else []
@@ -100,10 +102,6 @@ def replacements(bead: Bead) -> list[str]:
 def canonical_absent(field: str, value: Any) -> Any:
     """None for an empty known field, else the value unchanged."""
     return None if field in OMITTED_WHEN_EMPTY and not value else value
-
-
-MOST = 60
-"""Characters of a value in a sentence."""
 
 
 def apart(field: str, one: Any, other: Any, most: int = MOST) -> tuple[str, str]:

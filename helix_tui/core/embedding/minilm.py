@@ -32,6 +32,35 @@ sentence-transformers. The next text brings either back within a second.
 
 Model = TypeVar("Model")
 
+MODEL_ID = "sentence-transformers/all-MiniLM-L6-v2"
+"""The embedder of record (docs/decisions/0020)."""
+
+DIMENSIONS = 384
+
+MAX_TOKENS = 256
+"""Where sentence-transformers cuts a text for this model (its sentence_bert_config.json)."""
+
+_QUIET = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_PROGRESS_BARS")
+
+_WORDS = "embeddings.word_embeddings.weight"
+"""47 MB, of which a text needs a few rows: their pages are given back after each call."""
+
+_LAYERS = 6
+_HEADS = 12
+_EPSILON = np.float32(1e-12)
+
+_BATCH_TOKENS = 256
+"""Tokens of a batch, padding included: what is worked out for them takes 15 MB, and fits a cache better than
+more would; 32 texts of 256 tokens took 600 MB."""
+
+_THREADS = 2
+
+_MAX_TEXT = 8_000
+"""Characters of a text that can matter: 256 tokens are far fewer."""
+
+CHOICES = ("auto", "light", "sentence-transformers", "off")
+FIX = "`helix-tui setup` fetches the weights (91 MB) after asking; HELIX_MODEL_DIR names a folder that has them."
+
 
 class IdleModel(Generic[Model]):
     """Loads a model on demand and unloads it after a while without use. Thread-safe."""
@@ -88,14 +117,6 @@ class IdleModel(Generic[Model]):
             self._forget()
 
 
-MODEL_ID = "sentence-transformers/all-MiniLM-L6-v2"
-"""The embedder of record (docs/decisions/0020)."""
-
-DIMENSIONS = 384
-
-MAX_TOKENS = 256
-"""Where sentence-transformers cuts a text for this model (its sentence_bert_config.json)."""
-
 Mode = Literal["semantic", "keyword"]
 
 
@@ -127,9 +148,6 @@ class Loaded(Struct, frozen=True):
     def mode(self) -> Mode:
         """How memory and Ask search."""
         return "keyword" if self.encoder is None else "semantic"
-
-
-_QUIET = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_PROGRESS_BARS")
 
 
 def _imported_quietly() -> Any:
@@ -184,18 +202,6 @@ class SentenceTransformers(Encoder):
 
 
 Array = NDArray[np.float32]
-
-_WORDS = "embeddings.word_embeddings.weight"
-"""47 MB, of which a text needs a few rows: their pages are given back after each call."""
-_LAYERS = 6
-_HEADS = 12
-_EPSILON = np.float32(1e-12)
-_BATCH_TOKENS = 256
-"""Tokens of a batch, padding included: what is worked out for them takes 15 MB, and fits a cache better than
-more would; 32 texts of 256 tokens took 600 MB."""
-_THREADS = 2
-_MAX_TEXT = 8_000
-"""Characters of a text that can matter: 256 tokens are far fewer."""
 
 
 class MiniLM(Encoder):
@@ -354,10 +360,6 @@ def _gelu(value: Array) -> Array:
     result: Array = value * np.float32(0.5) * (1 + erf)
     return result
 
-
-CHOICES = ("auto", "light", "sentence-transformers", "off")
-
-FIX = "`helix-tui setup` fetches the weights (91 MB) after asking; HELIX_MODEL_DIR names a folder that has them."
 
 _lock = threading.Lock()
 _encoder: tuple[object, Encoder] | None = None

@@ -53,6 +53,9 @@ _MAX_TOKENIZER = 16 << 20
 _VERDICTS = "weights.json"
 _MOST_VERDICTS = 50
 
+_MAX_HEADER = 16 << 20
+"""Bytes of a header: this model's has 11,000."""
+
 
 class Weights(Struct, frozen=True):
     """A folder with the verified weights and their tokenizer."""
@@ -180,10 +183,6 @@ def _write_verdicts(book: Path, verdicts: dict[str, str]) -> None:
     """Save the verdicts; if that fails, the next process hashes again."""
     with contextlib.suppress(OSError):
         replace_file(book, json.dumps(verdicts).encode())
-
-
-_MAX_HEADER = 16 << 20
-"""Bytes of a header: this model's has 11,000."""
 
 
 class _Entry(Struct):

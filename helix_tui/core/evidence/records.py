@@ -47,6 +47,12 @@ _HELD = ("needs-human-reason", "lifecycle-external-blocker-reason", "execution-s
 _CAPITALS = re.compile(r"^([A-Z][A-Z /&-]{3,30}[A-Z])(?: WITH FILE:LINE)?:?$", re.MULTILINE)
 """A line of capitals, as ``ROOT CAUSE``: how descriptions of beads name their parts."""
 
+MAX_EVENTS = 30
+MAX_EVENT = 4_000
+
+MAX_LISTED = 24
+"""Beads of one state that are listed."""
+
 
 class Record(Struct, frozen=True):
     """One record, rendered on reading."""
@@ -180,10 +186,6 @@ def attempt_lines(attempt: Attempt) -> Iterator[str]:
         yield f"Cost: {format_whole(attempt.sums)}"
 
 
-MAX_EVENTS = 30
-MAX_EVENT = 4_000
-
-
 def _event_parts(events: Sequence[Any]) -> Iterator[str]:
     """A section for each event about the work, newest first, without duplicates."""
     seen: set[str] = set()
@@ -255,9 +257,6 @@ def run_text(name: str, lines: Sequence[str]) -> str:
 
 
 # --- today ------------------------------------------------------------------------------------------------
-
-MAX_LISTED = 24
-"""Beads of one state that are listed."""
 
 
 def today_of(queue: Queue) -> tuple[str, ...]:

@@ -36,6 +36,28 @@ from helix_tui.core.ground.text import clean_block
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.stages.delegate import chosen
 
+MODEL_VARIABLE = "HELIX_ASK_MODEL"
+"""A command that asks a model instead of ddx; the prompt comes on its input, or in ``{prompt_file}``."""
+
+PROMPT_VARIABLE = "HELIX_ASK_PROMPT_BYTES"
+"""Bytes of evidence that the model's context has room for: 3 or 4 of them are a token."""
+
+MODEL_SECONDS = 120
+
+READY_FILE = "questions.txt"
+"""Questions that a project has ready, one a line, in ``.helix/ask``."""
+
+MOST_READY = 20
+
+MAX_ITEM = 40_000
+"""Characters of one item that is opened."""
+
+MAX_EXCERPT = 2_000
+"""Characters of one passage of a search."""
+
+MAX_FILES = 20
+MAX_UNKEPT = 16
+
 
 def model_command(
     ddx: Path, root: Path, *, prompt: str, seconds: int, who: Mapping[str, str] | None = None
@@ -61,21 +83,6 @@ def model_command(
     flags = [word for flag, value in wanted.items() if verb.knows(flag) for word in (flag, *value)]
     return (os.fspath(ddx), *verb.words, *flags, "--prompt", prompt)
 
-
-MODEL_VARIABLE = "HELIX_ASK_MODEL"
-"""A command that asks a model instead of ddx; the prompt comes on its input, or in ``{prompt_file}``."""
-PROMPT_VARIABLE = "HELIX_ASK_PROMPT_BYTES"
-"""Bytes of evidence that the model's context has room for: 3 or 4 of them are a token."""
-MODEL_SECONDS = 120
-READY_FILE = "questions.txt"
-"""Questions that a project has ready, one a line, in ``.helix/ask``."""
-MOST_READY = 20
-MAX_ITEM = 40_000
-"""Characters of one item that is opened."""
-MAX_EXCERPT = 2_000
-"""Characters of one passage of a search."""
-MAX_FILES = 20
-MAX_UNKEPT = 16
 
 Document = Mapping[str, Any]
 

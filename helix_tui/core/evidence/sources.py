@@ -35,6 +35,11 @@ from helix_tui.core.supervision.run_state.run_log import said_lines
 if TYPE_CHECKING:
     from helix_tui.core.memory.records import Memory
 
+MAX_RUNS = 20
+"""Logs of runs that are read, the newest."""
+
+_LOG_BYTES = 256 << 10
+
 
 class WorkRecords(Struct, frozen=True):
     """The records of a project's work at one moment."""
@@ -58,11 +63,6 @@ class WorkRecords(Struct, frozen=True):
         yield from memory_records(self.memories)
         yield from (run_record(name, lines) for name, lines in self.runs)
         yield from (today_record(self.today),) if self.today else ()
-
-
-MAX_RUNS = 20
-"""Logs of runs that are read, the newest."""
-_LOG_BYTES = 256 << 10
 
 
 class WorkReader:

@@ -37,6 +37,30 @@ _where: dict[str, Any] = {}
 _file: Any = None
 """The handler, once something has been logged."""
 
+_TEXT_FLAG = re.compile(
+    r"^--?(?:m|message|title|description|acceptance|notes?|set|unset|reason|body|comment|content|labels?"
+    r"|append-system-prompt|system-prompt|prompt|p|text|summary|where|q|query|c)$"
+)
+"""Options whose value may be free text."""
+
+_SAFE_WORD = re.compile(r"^(?:-{1,2}[\w-]+|[a-z][a-z-]{0,24}|[\w.@^~:/+-]*[0-9/][\w.@^~:/+-]*)$")
+"""Matches a flag, a verb, an id, a revision or a path."""
+
+_FREE_TEXT_AFTER = {"create", "ask", "note", "comment"}
+"""Verbs whose arguments are free text."""
+
+MAX_BYTES = 1 << 20
+"""Size at which the file is rotated, in bytes."""
+
+BACKUPS = 4
+"""Rotated files that are kept; helix.log.1 is the newest. All files together take at most 5 MiB."""
+
+MAX_RECORD = 32 << 10
+"""Characters of one record, its trace included; the middle of a longer record is left out."""
+
+RETRY_S = 30.0
+"""Seconds until an unwritable file is tried again."""
+
 
 def begin(directory: Path, *, process: str, read_only: bool = False, debug: bool = False) -> None:
     """Configure the log of this process. Touches no file before the first record.
@@ -114,16 +138,6 @@ def program(argv: Sequence[str], how: str, seconds: float, room: str = "process"
 
 # --- command lines ----------------------------------------------------------------------------------------
 
-_TEXT_FLAG = re.compile(
-    r"^--?(?:m|message|title|description|acceptance|notes?|set|unset|reason|body|comment|content|labels?"
-    r"|append-system-prompt|system-prompt|prompt|p|text|summary|where|q|query|c)$"
-)
-"""Options whose value may be free text."""
-_SAFE_WORD = re.compile(r"^(?:-{1,2}[\w-]+|[a-z][a-z-]{0,24}|[\w.@^~:/+-]*[0-9/][\w.@^~:/+-]*)$")
-"""Matches a flag, a verb, an id, a revision or a path."""
-_FREE_TEXT_AFTER = {"create", "ask", "note", "comment"}
-"""Verbs whose arguments are free text."""
-
 
 def masked(argv: Sequence[str]) -> str:
     """A command line for the log: free text is replaced by its length."""
@@ -141,18 +155,6 @@ def masked(argv: Sequence[str]) -> str:
             text_next = bool(_TEXT_FLAG.match(word))
             free = free or word in _FREE_TEXT_AFTER
     return " ".join(shown)
-
-
-MAX_BYTES = 1 << 20
-"""Size at which the file is rotated, in bytes."""
-
-BACKUPS = 4
-"""Rotated files that are kept; helix.log.1 is the newest. All files together take at most 5 MiB."""
-
-MAX_RECORD = 32 << 10
-"""Characters of one record, its trace included; the middle of a longer record is left out."""
-RETRY_S = 30.0
-"""Seconds until an unwritable file is tried again."""
 
 
 def scrubbed(text: str) -> str:

@@ -40,6 +40,8 @@ _ATTEMPT_NAME = re.compile(
     r"\.execute-bead-(?:(?:wt|clone)-(?P<bead>.+)-(?P<attempt>\d{8}T\d{6}-[0-9a-f]{6,16})|(?:slot|ephemeral)-.+)"
 )
 
+_WORKTREES = ("executions", "temp_worktree_root")
+
 
 class AttemptFolder(Struct, frozen=True):
     """A work tree or clone that ddx makes for one attempt and removes afterwards."""
@@ -297,9 +299,6 @@ def _exec_roots(project: Project, env: Mapping[str, str]) -> list[Path]:
         if text:
             roots.append(Path(os.path.abspath(project.root / text)))
     return roots
-
-
-_WORKTREES = ("executions", "temp_worktree_root")
 
 
 def ddx_setting(config: Path, section: str, name: str) -> str:

@@ -39,6 +39,18 @@ _BLANKS = re.compile(r"\s+")
 MAX_LINE = 2_000
 """Maximum characters of one line kept for a screen."""
 
+_PACKAGE = "snowballstemmer"
+
+BEGIN, END = "<helix-memory>", "</helix-memory>"
+"""Markers around the block."""
+
+_BLOCK = re.compile(rf"\n*{re.escape(BEGIN)}\n?(.*?)\n?{re.escape(END)}\n*", re.DOTALL)
+
+CONTEXT_BEGIN, CONTEXT_END = "<helix-context>", "</helix-context>"
+"""Markers around what HELIX gives the agent of one attempt: its stance and the digest of the project's context."""
+
+_CONTEXT = re.compile(rf"\n*{re.escape(CONTEXT_BEGIN)}\n?(.*?)\n?{re.escape(CONTEXT_END)}", re.DOTALL)
+
 
 class LatePattern:
     """A pattern compiled on first use, for processes that live a tenth of a second and may not need it."""
@@ -173,8 +185,6 @@ def short_id(bead_id: str, width: int = 12) -> str:
     return f"{bead_id[: width - 1 - half]}…{bead_id[-half:]}"
 
 
-_PACKAGE = "snowballstemmer"
-
 _lock = threading.Lock()
 """A stemmer keeps its current word as state, so only one word is stemmed at a time."""
 
@@ -205,24 +215,12 @@ def _english() -> Any:
     return EnglishStemmer()
 
 
-BEGIN, END = "<helix-memory>", "</helix-memory>"
-"""Markers around the block."""
-
-_BLOCK = re.compile(rf"\n*{re.escape(BEGIN)}\n?(.*?)\n?{re.escape(END)}\n*", re.DOTALL)
-
-
 def split_block(description: str) -> tuple[str, str]:
     """Split a description into the text without its blocks and the content of the blocks."""
     if BEGIN not in description:
         return description, ""
     held = "\n\n".join(part for part in _BLOCK.findall(description) if part.strip())
     return _BLOCK.sub("\n\n", description).strip("\n"), held
-
-
-CONTEXT_BEGIN, CONTEXT_END = "<helix-context>", "</helix-context>"
-"""Markers around what HELIX gives the agent of one attempt: its stance and the digest of the project's context."""
-
-_CONTEXT = re.compile(rf"\n*{re.escape(CONTEXT_BEGIN)}\n?(.*?)\n?{re.escape(CONTEXT_END)}", re.DOTALL)
 
 
 def with_context(description: str, text: str) -> str:

@@ -23,6 +23,9 @@ _LAST_SECOND = 253_402_300_799
 
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)T((?:[01]\d|2[0-3]):\d\d:\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_AT_INSTANT = re.compile(r"(?:\bat )?\b(\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d))", re.ASCII)
+
 
 def parse_instant(text: object) -> int | None:
     """Nanoseconds since the epoch for an RFC 3339 text, or None for anything else.
@@ -42,9 +45,6 @@ def parse_instant(text: object) -> int | None:
     seconds = (whole - _EPOCH).total_seconds()
     nanoseconds = int((fraction or "0")[:9].ljust(9, "0"))
     return int(seconds) * NS + nanoseconds
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -137,9 +137,6 @@ def with_relative_times(text: str, now: int) -> str:
         return f"in {format_span(left)}" if left > 0 else f"{format_age(-left)} ago"
 
     return _AT_INSTANT.sub(relative, text)
-
-
-_AT_INSTANT = re.compile(r"(?:\bat )?\b(\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d))", re.ASCII)
 
 
 def format_span(seconds: float) -> str:

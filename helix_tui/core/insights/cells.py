@@ -22,6 +22,9 @@ from helix_tui.core.ground.time import format_day
 UNKNOWN = "unknown"
 """The value of an unrecorded dimension."""
 
+SMALL = 10
+"""Attempts below which a row is marked as too small to compare."""
+
 
 def shown_values(parts: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """The values of a cell as they are shown: ``sonnet · task``, ``model unknown · task``, ``model, kind unknown``.
@@ -34,10 +37,6 @@ def shown_values(parts: Iterable[tuple[str, str]]) -> tuple[str, ...]:
         return (f"{', '.join(name for name, _ in parts)} {UNKNOWN}",)
     name, first = parts[0]
     return (f"{name} {UNKNOWN}", *values) if first == UNKNOWN else values
-
-
-SMALL = 10
-"""Attempts below which a row is marked as too small to compare."""
 
 
 def _area(attempt: Attempt, bead: Bead | None) -> str:

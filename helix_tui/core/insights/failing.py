@@ -11,6 +11,9 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.insights.cells import Cell, table
 
+TRIED = 2
+"""Attempts without a landing from which a bead counts as one that keeps failing."""
+
 
 class Failing(Struct, frozen=True):
     """A bead that was tried repeatedly and has not landed."""
@@ -20,10 +23,6 @@ class Failing(Struct, frozen=True):
     cell: Cell
     last: Attempt
     """The newest attempt."""
-
-
-TRIED = 2
-"""Attempts without a landing from which a bead counts as one that keeps failing."""
 
 
 def failing(attempts: Iterable[Attempt], beads: Mapping[str, Bead]) -> tuple[Failing, ...]:

@@ -38,6 +38,21 @@ from helix_tui.core.insights.cells import UNKNOWN, Cell, table
 from helix_tui.core.insights.failing import Failing, failing
 from helix_tui.core.insights.forecast import Forecast, forecast
 
+UNBATCHED = "no batch"
+_PREFIX = "experiment:"
+
+TABLES: Mapping[str, tuple[str, ...]] = {
+    "models": ("model",),
+    "harnesses": ("harness",),
+    "kinds": ("harness", "model", "kind"),
+    "epics": ("parent",),
+    "areas": ("area", "kind"),
+    "endings": ("status",),
+    "prompts": ("prompt", "effort"),
+    "contexts": ("context", "memories"),
+}
+"""Tables by dimension that the console shows, beside burn, failing beads, comparisons and experiments."""
+
 
 class Sample(Struct, frozen=True):
     """One value at one time."""
@@ -181,11 +196,6 @@ def _direction(run: Observation, stored: dict[str, StoredExecution], defined: di
         return defined[run.metric].direction
     definition = stored.get(run.definition)
     return definition.direction if definition is not None else run.direction
-
-
-UNBATCHED = "no batch"
-
-_PREFIX = "experiment:"
 
 
 class Trial(Struct, frozen=True):
@@ -346,19 +356,6 @@ def _rescued(cheaper: Cell, dearer: Cell) -> int:
             if not attempt.landed and (attempt.started_at or 0) < landed.get(attempt.bead_id, 0)
         }
     )
-
-
-TABLES: Mapping[str, tuple[str, ...]] = {
-    "models": ("model",),
-    "harnesses": ("harness",),
-    "kinds": ("harness", "model", "kind"),
-    "epics": ("parent",),
-    "areas": ("area", "kind"),
-    "endings": ("status",),
-    "prompts": ("prompt", "effort"),
-    "contexts": ("context", "memories"),
-}
-"""Tables by dimension that the console shows, beside burn, failing beads, comparisons and experiments."""
 
 
 class Report(Struct, frozen=True):

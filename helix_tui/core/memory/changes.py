@@ -23,6 +23,8 @@ from helix_tui.core.memory.reports import Decayed, Proposal, Pruned
 from helix_tui.core.memory.store.indexing import Draft
 from helix_tui.core.memory.write import upkeep as recurring
 
+_SELECT = "SELECT id, at, kind, title, undone, way_back FROM memory_deed"
+
 
 class MemoryChange(Struct, frozen=True):
     """One change, as stored."""
@@ -277,9 +279,6 @@ def _title(verb: str, lessons: int, memories: Sequence[Memory]) -> str:
     if count == 1:
         return f"{verb} “{memories[0].name[:60]}”" if memories else f"{verb} a lesson"
     return f"{verb} {count} lessons"
-
-
-_SELECT = "SELECT id, at, kind, title, undone, way_back FROM memory_deed"
 
 
 def _change(row: Sequence[Any]) -> MemoryChange:

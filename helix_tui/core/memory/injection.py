@@ -31,6 +31,25 @@ _GIVEN = (
     " JOIN injection_memory ON injection_id = injection.id WHERE attempt <> '' GROUP BY attempt"
 )
 
+FAILURES, PATTERNS = "FAILURES TO AVOID:", "PATTERNS TO APPLY:"
+_NAME = re.compile(r"[\w.-]{1,80}")
+
+_TRIGGER, _RESOLUTION = 300, 500
+"""Characters of each that are shown."""
+
+_MOST_LISTED = 1_000
+PIVOT_AT, ESCALATE_AT = 3, 5
+
+SAME = 0.85
+"""Similarity at which two approaches count as one: cosine, or share of common words."""
+
+BLAMED = 0.5
+"""Relevance at which a known failure counts against an approach."""
+
+_TASK = 100
+_PIVOT = 200
+_ELSE = "Try a fundamentally different approach"
+
 
 def memories_given(project: Project) -> dict[str, int]:
     """Attempt -> number of distinct memories it was shown; empty if there is no readable ledger."""
@@ -44,15 +63,6 @@ def memories_given(project: Project) -> dict[str, int]:
 
 Screen = Callable[[Memory], str]
 """Why a memory must not be shown to an agent, or ""."""
-
-FAILURES, PATTERNS = "FAILURES TO AVOID:", "PATTERNS TO APPLY:"
-
-_NAME = re.compile(r"[\w.-]{1,80}")
-
-_TRIGGER, _RESOLUTION = 300, 500
-"""Characters of each that are shown."""
-
-_MOST_LISTED = 1_000
 
 
 class RecallTask(Struct, frozen=True):
@@ -323,18 +333,6 @@ def _shown(base: Base, number: int) -> tuple[ShownMemory, ...]:
         [number],
     )
     return tuple(ShownMemory(*row) for row in found)
-
-
-PIVOT_AT, ESCALATE_AT = 3, 5
-SAME = 0.85
-"""Similarity at which two approaches count as one: cosine, or share of common words."""
-
-BLAMED = 0.5
-"""Relevance at which a known failure counts against an approach."""
-
-_TASK = 100
-_PIVOT = 200
-_ELSE = "Try a fundamentally different approach"
 
 
 def assess(base: Base, task: str, approach: str, history: Sequence[str] | None = None) -> Assessment:

@@ -21,6 +21,8 @@ from helix_tui.core.memory.words import key
 if TYPE_CHECKING:
     pass
 
+_SELECT = "SELECT id, attempt, bead, type, trigger, resolution, reason, state, at, memory, teacher FROM proposal"
+
 
 class Proposals:
     """The pending, accepted and declined lessons of one memory database."""
@@ -139,9 +141,6 @@ def matter(proposal: Proposal) -> tuple[str, ...]:
     own = proposal.attempt or "\0"
     said = (text.replace(own, "") for text in (proposal.trigger, proposal.resolution))
     return (proposal.bead, proposal.type, *(key(text) or text for text in said))
-
-
-_SELECT = "SELECT id, attempt, bead, type, trigger, resolution, reason, state, at, memory, teacher FROM proposal"
 
 
 def _proposal(row: tuple[Any, ...]) -> Proposal:

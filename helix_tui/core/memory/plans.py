@@ -43,6 +43,12 @@ from helix_tui.core.memory.task_check import (
     violations_in,
 )
 
+_PLAN = "SELECT id, objective, framework, idioms, tasks, status, created_at FROM plan"
+
+_WORKSPACE = (
+    "SELECT id, plan_id, task_seq, task_slug, objective, data, status, delivered, utilized, created_at FROM workspace"
+)
+
 
 class PlanFault(MemoryFault):
     """A plan cannot be stored; ``problems`` lists every reason."""
@@ -350,12 +356,6 @@ def _why_not(task: PlanTask, newest: Mapping[str, TaskWorkspace]) -> str:
             why = field_text(other.data.get("blocked_reason"))
             waits.append(f"{seq} ({other.status}{f': {clean_line(why, 100)}' if why else ''})")
     return f"it waits on {', '.join(waits)}" if waits else ""
-
-
-_PLAN = "SELECT id, objective, framework, idioms, tasks, status, created_at FROM plan"
-_WORKSPACE = (
-    "SELECT id, plan_id, task_seq, task_slug, objective, data, status, delivered, utilized, created_at FROM workspace"
-)
 
 
 def _plan(row: Sequence[Any]) -> MemoryPlan:

@@ -41,6 +41,28 @@ WORDS_BESIDE = 0.6
 UNRELATED = 0.1
 """The values of both for unrelated texts, which count as 0."""
 
+GATE = 0.25
+"""Relevance at which a memory is a direct hit: with MiniLM unrelated texts score below 0.1, paraphrases between 0.15
+and 0.74 (docs/formats/memory.md §5, §9).
+"""
+
+NAMED = 0.6
+"""Relevance of a memory that has every name of code in the query: as much as a close paraphrase."""
+
+ALMOST = 0.99
+"""Maximum relevance of other matches when some memory has exactly the query's words as trigger."""
+
+MOST_RECONSIDERED = 64
+"""Number of nearest memories whose triggers are also compared with the query."""
+
+BONUS_PER_WEIGHT = 0.1
+
+MOST_BONUS = 0.2
+"""What edges may add (helix v2's code)."""
+
+MOST_RECALLED = 1_000
+MAX_QUERY = 20_000
+
 
 def coverage(database: Database, terms: Sequence[str], total: int) -> dict[int, float]:
     """Memory id -> share of the terms it has, each weighted by its rarity; 0 < share <= 1.
@@ -142,28 +164,6 @@ def _rarest(frequency: dict[str, int], own: Set[str]) -> list[str]:
             break
         found.append(term)
     return found
-
-
-GATE = 0.25
-"""Relevance at which a memory is a direct hit: with MiniLM unrelated texts score below 0.1, paraphrases between 0.15
-and 0.74 (docs/formats/memory.md §5, §9).
-"""
-
-NAMED = 0.6
-"""Relevance of a memory that has every name of code in the query: as much as a close paraphrase."""
-
-ALMOST = 0.99
-"""Maximum relevance of other matches when some memory has exactly the query's words as trigger."""
-
-MOST_RECONSIDERED = 64
-"""Number of nearest memories whose triggers are also compared with the query."""
-
-BONUS_PER_WEIGHT = 0.1
-MOST_BONUS = 0.2
-"""What edges may add (helix v2's code)."""
-
-MOST_RECALLED = 1_000
-MAX_QUERY = 20_000
 
 
 class RecallQuery(Struct, frozen=True):

@@ -29,6 +29,11 @@ SYSTEMIC_NOTE = "This has occurred 3+ times. Consider architectural changes."
 PROVEN_AT = 5
 """Minimum verified outcomes for a memory to be called proven."""
 
+USER_PROVIDED = "user-provided"
+"""A source with this word marks a memory entered by a person, which is never merged away or pruned."""
+
+VERDICTS: tuple[Verdict, ...] = ("passed", "failed", "partial")
+
 
 def proves(helped: float, failed: float) -> bool:
     """Whether verified outcomes show that a memory helps more often than not: at least `PROVEN_AT` of them, and the
@@ -37,9 +42,6 @@ def proves(helped: float, failed: float) -> bool:
     # partial outcomes leave fractions; Wilson's interval is one of whole counts
     return helped + failed >= PROVEN_AT and share(round(helped), round(helped + failed)).low > 0.5
 
-
-USER_PROVIDED = "user-provided"
-"""A source with this word marks a memory entered by a person, which is never merged away or pruned."""
 
 Mode = Literal["semantic", "keyword"]
 
@@ -50,8 +52,6 @@ against it. ``bead``: for the task, in a bead's block, so that later attempts at
 
 Verdict = Literal["passed", "failed", "partial"]
 """The verified outcome of an attempt."""
-
-VERDICTS: tuple[Verdict, ...] = ("passed", "failed", "partial")
 
 
 def count(value: float) -> int | float:

@@ -50,6 +50,21 @@ _COMMON = frozenset(
     ("this", "that", "the", "all", "any", "each", "every", "code", "file", "files", "module", "function")
 )
 
+VERIFY_TIMEOUT_S = 600.0
+
+OUTPUT_LINES = 20
+"""Number of last output lines of VERIFY that are kept."""
+
+_CAP = 4 << 20
+
+MAX_CHANGED = 2_000
+"""Maximum changed files checked; a task changes a few."""
+
+_SHELL = frozenset("|;<>`$&*?(){}~")
+
+_OURS = (":(exclude).ddx", ":(exclude).helix", ":(exclude).helix-logs", ":(exclude,glob)**/__pycache__/**")
+"""Files not written by hand: DDx's, HELIX's, and Python bytecode."""
+
 
 class Idiom(Struct, frozen=True):
     """One rule."""
@@ -107,18 +122,6 @@ def _purpose(text: str, place: int) -> tuple[str, ...]:
     words = re.findall(r"[a-z]{3,}", found["words"].lower()) if found else ()
     return tuple(dict.fromkeys(word[:5] for word in words if word not in _COMMON))
 
-
-VERIFY_TIMEOUT_S = 600.0
-OUTPUT_LINES = 20
-"""Number of last output lines of VERIFY that are kept."""
-
-_CAP = 4 << 20
-MAX_CHANGED = 2_000
-"""Maximum changed files checked; a task changes a few."""
-
-_SHELL = frozenset("|;<>`$&*?(){}~")
-_OURS = (":(exclude).ddx", ":(exclude).helix", ":(exclude).helix-logs", ":(exclude,glob)**/__pycache__/**")
-"""Files not written by hand: DDx's, HELIX's, and Python bytecode."""
 
 Found = Literal["passed", "failed", "not run"]
 

@@ -44,6 +44,25 @@ _RAISE = "; raise fs.inotify.max_user_watches"
 
 _IN_DDX = ("", "run-state", "workers", "executions", "metrics", "agent-logs", "runs")
 
+TICK_MS = 1000
+"""How often a snapshot is taken for time alone, when no file changes."""
+
+FULL_LOOK_S = 15.0
+"""Seconds after which unwatched files are checked too and removed ones dropped, busy or not."""
+
+FULL_LOOK_SHARE = 0.1
+"""Share of time that full looks may take: with 20,000 evidence folders one takes a quarter of a second, and without
+watches only a full look shows a change in an old one.
+"""
+
+REST_S = 0.02
+"""Pause after a snapshot before the next; it doubles while changes keep coming, up to `LONGEST_REST_S`."""
+
+LONGEST_REST_S = 0.25
+
+_NAMED = 5
+"""Files that a line of the log names."""
+
 
 def folders_to_watch(project: Project, runs: Iterable[Run]) -> dict[str, tuple[int, int]]:
     """Existing folders with files of interest, each with its (device, inode).
@@ -139,22 +158,6 @@ class Watcher:
             self._changes.close()
         self._changes = None
 
-
-TICK_MS = 1000
-"""How often a snapshot is taken for time alone, when no file changes."""
-
-FULL_LOOK_S = 15.0
-"""Seconds after which unwatched files are checked too and removed ones dropped, busy or not."""
-
-FULL_LOOK_SHARE = 0.1
-"""Share of time that full looks may take: with 20,000 evidence folders one takes a quarter of a second, and without
-watches only a full look shows a change in an old one.
-"""
-
-REST_S = 0.02
-"""Pause after a snapshot before the next; it doubles while changes keep coming, up to `LONGEST_REST_S`."""
-
-LONGEST_REST_S = 0.25
 
 OnChange = Callable[[Snapshot, Change], None]
 
@@ -457,10 +460,6 @@ class Live:
         if attempts:
             self._gatherer.rest()
         return news
-
-
-_NAMED = 5
-"""Files that a line of the log names."""
 
 
 def _log_change(snapshot: Snapshot, change: Change, paths: Collection[str] | None) -> None:

@@ -23,6 +23,18 @@ WHO: Mapping[str, str] = {
     "none": "Undecided: nothing is ready, and no agent has checked the documents",
 }
 
+_CODES = {
+    "not_looked": "documents not checked",
+    "dangling_dependency": "a dependency is missing",
+    "cancelled_dependency": "a dependency is cancelled",
+    "vague_acceptance": "acceptance too vague",
+    "only_epics": "only epics are open",
+    "dead_claim": "stale claims",
+    "orphan": "stale claims",
+    "tried": "attempted, still open",
+}
+"""The words for reasons whose code is not clear by itself."""
+
 
 def captions(verdict: NextVerdict) -> Iterator[tuple[str, str]]:
     """What to do about an answer: the command, until when the answer holds, when the first cooldown ends."""
@@ -47,19 +59,6 @@ def in_brief(verdict: NextVerdict, counts: QueueCounts) -> str:
         drift = sum(note.code == "drift" for note in verdict.notes)
         return ", ".join(filter(None, (counts.split, f"{drift:,} drifted" if drift else "")))
     return code_words(verdict.reasons[0].code) if verdict.reasons else ""
-
-
-_CODES = {
-    "not_looked": "documents not checked",
-    "dangling_dependency": "a dependency is missing",
-    "cancelled_dependency": "a dependency is cancelled",
-    "vague_acceptance": "acceptance too vague",
-    "only_epics": "only epics are open",
-    "dead_claim": "stale claims",
-    "orphan": "stale claims",
-    "tried": "attempted, still open",
-}
-"""The words for reasons whose code is not clear by itself."""
 
 
 def code_words(code: str) -> str:

@@ -34,6 +34,22 @@ if TYPE_CHECKING:
 _OF_THE_QUEUE = ("waiting_dependencies", "superseded")
 """States that no worker leaves behind."""
 
+_LOOK = "look, and decide: `helix-tui why {0}`"
+
+_MENDS = {
+    "defer": "leave it until then",
+    "unclaim": "`helix-tui stuck --recover {0}`",
+    "escalate": _LOOK,
+    "decide": _LOOK,
+    "recheck": "`helix-tui set {0} status=open`, once the blocker is gone",
+    "close": "`helix-tui close {0}`",
+    "close it, reviewed": "`helix-tui run` closes it, reviewed; `helix-tui close {0}` at once",
+    "polish": "`helix-tui polish {0}`",
+    "look at its attempt": "`helix-tui attempts --bead {0}`",
+}
+
+_MOVING = states_where(mover="worker")
+
 
 class Stuck(Struct, frozen=True):
     """One bead that does not move."""
@@ -144,20 +160,6 @@ def _explained(stuck: Stuck, away: Mapping[str, Archived]) -> Stuck:
     said = "; ".join(f"{each.bead_id} is {each.words}" for each in gone)
     words = "; ".join(f"helix-tui dep remove {stuck.bead_id} {each.bead_id}" for each in gone)
     return replace(stuck, detail=f"{said}, where ddx does not look: {words}", suggested_action="remove the dependency")
-
-
-_LOOK = "look, and decide: `helix-tui why {0}`"
-_MENDS = {
-    "defer": "leave it until then",
-    "unclaim": "`helix-tui stuck --recover {0}`",
-    "escalate": _LOOK,
-    "decide": _LOOK,
-    "recheck": "`helix-tui set {0} status=open`, once the blocker is gone",
-    "close": "`helix-tui close {0}`",
-    "close it, reviewed": "`helix-tui run` closes it, reviewed; `helix-tui close {0}` at once",
-    "polish": "`helix-tui polish {0}`",
-    "look at its attempt": "`helix-tui attempts --bead {0}`",
-}
 
 
 def mend_words(stuck: Stuck, dialect: Dialect | None) -> str:
@@ -274,9 +276,6 @@ def _conflict(conflict: DocumentFinding) -> Stuck:
 
 def _drifted(queue: Queue, bead_id: str, drift: list[Drift]) -> Stuck:
     return Stuck(bead_id, queue.beads[bead_id].title, "queue-drift", "; ".join(map(str, drift)), "polish")
-
-
-_MOVING = states_where(mover="worker")
 
 
 def _standing_epics(queue: Queue, focused: str) -> Iterator[Stuck]:

@@ -30,6 +30,14 @@ MAX_CUTS = 4
 
 Topic = Literal["state", "worker", "claim", "but", "because", "attempt", "cycle", "break", "blocks"]
 
+_UNTIL_DECIDED = {
+    DRIFTED: "its parent or document changed: polish it, or accept that (helix-tui check --acknowledge)",
+    REFUSED: "a review refused its change: land it, drop it or attempt it afresh (helix-tui needs)",
+}
+"""Reason of a hold to what ends it."""
+
+_ESCALATIONS = frozenset({"kind:escalation", "kind:speculative"})
+
 
 class Statement(Struct, frozen=True):
     """One sentence about a bead."""
@@ -97,15 +105,6 @@ def run_words(run: Run, now: int) -> str:
     doing = clean_line(run.last_tool or run.phase or run.message, 300)
     why = clean_line(run.why, 300) or "running"
     return " · ".join(filter(None, (why if run.live else f"{run.verdict}: {why}", agent, since, doing)))
-
-
-_UNTIL_DECIDED = {
-    DRIFTED: "its parent or document changed: polish it, or accept that (helix-tui check --acknowledge)",
-    REFUSED: "a review refused its change: land it, drop it or attempt it afresh (helix-tui needs)",
-}
-"""Reason of a hold to what ends it."""
-
-_ESCALATIONS = frozenset({"kind:escalation", "kind:speculative"})
 
 
 def held_by(bead: Bead, questions: Iterable[Asked] = (), refused: Attempt | None = None) -> tuple[str, ...]:

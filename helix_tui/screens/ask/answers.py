@@ -39,6 +39,28 @@ _PARAS = {"answer": answer_paras, "evidence": evidence_paras, "steps": steps_par
 MAX_LOADED = 16
 """How many runs are kept in memory, about 0.1 MB each (8 at most); others are read again from their files."""
 
+BAR_CELLS = 12
+
+MIN_TYPED_CHARS = 3
+"""How many characters must be typed before files are searched."""
+
+TYPED_TOGETHER = 2.0
+"""Seconds within which letters count as one word: `how` begins with a key of lists."""
+
+LETTER_WAITS = 0.35
+"""Seconds for which a letter that is a key waits for another one; a typist takes half of that."""
+
+AT_ONCE = {
+    *("move.down", "move.up", "move.first", "move.last", "move.fold", "move.next-part", "move.previous-part"),
+    *("ask.new", "ask.on"),
+}
+"""Keys that act at once: they only move, or open the prompt themselves."""
+
+MAX_COMPLETIONS = 8
+
+MAX_FILES = 5
+"""How many files are offered as completions; the pane shows more."""
+
 
 class AnswerView(JobHost, Vertical):
     """The tabs of one run, or of the run in progress."""
@@ -204,23 +226,6 @@ def _invitation(key: str) -> list[Para]:
         ),
     )
     return [Para(f"invite {number}", line) for number, line in enumerate(words)]
-
-
-BAR_CELLS = 12
-MIN_TYPED_CHARS = 3
-"""How many characters must be typed before files are searched."""
-TYPED_TOGETHER = 2.0
-"""Seconds within which letters count as one word: `how` begins with a key of lists."""
-LETTER_WAITS = 0.35
-"""Seconds for which a letter that is a key waits for another one; a typist takes half of that."""
-AT_ONCE = {
-    *("move.down", "move.up", "move.first", "move.last", "move.fold", "move.next-part", "move.previous-part"),
-    *("ask.new", "ask.on"),
-}
-"""Keys that act at once: they only move, or open the prompt themselves."""
-MAX_COMPLETIONS = 8
-MAX_FILES = 5
-"""How many files are offered as completions; the pane shows more."""
 
 
 class Stepped(Message):

@@ -27,6 +27,9 @@ from helix_tui.core.snapshot.snapshot import Snapshot
 from helix_tui.core.supervision.agents.hooks import SKIP
 from helix_tui.core.supervision.requests import ChangeRequest
 
+FOLLOW_S = 5.0
+"""How long an undo waits for the running change: it undoes that one, not the one before."""
+
 
 class Preview(Struct, frozen=True):
     """What a request would do, and what would follow."""
@@ -44,10 +47,6 @@ class ChangeHost(Protocol):
     def call_later(self, callback: Callable[..., Any], *args: Any) -> bool: ...
 
     def show_pending(self) -> None: ...
-
-
-FOLLOW_S = 5.0
-"""How long an undo waits for the running change: it undoes that one, not the one before."""
 
 
 class JobQueue:

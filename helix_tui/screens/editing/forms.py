@@ -55,6 +55,12 @@ _FIELD_OF = {
 
 Findings = Callable[[Mapping[str, str]], Sequence[AuthoringFinding]]
 
+TEXTS = ("title", "acceptance", "description", "notes")
+"""What can be edited, in the order of the file."""
+
+MAX_FILE = 4 << 20
+"""Bytes of an edited file that are read back."""
+
 
 class FormSheet(Sheet):
     """A form on a sheet. It stays open until its change has been made, so that no text is lost."""
@@ -318,12 +324,6 @@ def edit(screen: TargetScreen, beads: Sequence[Bead]) -> None:
             base.update({each.field: str(each.theirs or "") for each in error.differences})
 
     screen.console.push_screen(FormSheet(f"edit {whom(beads)}", screen, fields, judged, request, failed))
-
-
-TEXTS = ("title", "acceptance", "description", "notes")
-"""What can be edited, in the order of the file."""
-MAX_FILE = 4 << 20
-"""Bytes of an edited file that are read back."""
 
 
 class NoEditor(HelixError):

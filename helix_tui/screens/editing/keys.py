@@ -27,6 +27,15 @@ if TYPE_CHECKING:
     from helix_tui.core.supervision.requests import ChangeRequest
     from helix_tui.screens.editing.preview import Ended
 
+MARKED: Span = ("■", "attention")
+PENDING: Span = ("…", "waiting bold")
+_NOT_OFFERED = {"change.actions", "change.stop"}
+
+_FOR_LIVE = {
+    *("change.eligible", "change.supersede", "change.raise", "change.lower"),
+    *("change.claim", "change.what-if"),
+}
+
 
 class TargetScreen(HelixScreen):
     """A screen on which beads can be changed. Subclasses say which beads are meant."""
@@ -232,10 +241,6 @@ class BeadKeys(TargetScreen):
             self.console.say("nothing is being changed")
 
 
-MARKED: Span = ("■", "attention")
-PENDING: Span = ("…", "waiting bold")
-
-
 class MarkKeys(BeadKeys):
     """A screen whose list of beads can be marked."""
 
@@ -341,13 +346,6 @@ class MarkKeys(BeadKeys):
     def _flag(self) -> None:
         # the sign of a bead that is being changed takes precedence over its mark
         self.list.flag(dict.fromkeys(self.marked, MARKED) | dict.fromkeys(self._pending, PENDING))
-
-
-_NOT_OFFERED = {"change.actions", "change.stop"}
-_FOR_LIVE = {
-    *("change.eligible", "change.supersede", "change.raise", "change.lower"),
-    *("change.claim", "change.what-if"),
-}
 
 
 class BeadAction(Struct, frozen=True):

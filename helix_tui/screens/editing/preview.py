@@ -46,6 +46,8 @@ MAX_NAMED = 12
 ROOMY = 58
 """The width from which a line has room for an id beside a title."""
 
+_STOPPED = "stopped on request"
+
 
 def render_outlook(page: Page, outlook: Preview, already: str = "") -> None:
     """Everything about a change that has not run; if it does nothing, ``already`` says why."""
@@ -375,9 +377,6 @@ class HalfWaySheet(Sheet):
         """Undo what was done, with a preview."""
         self.dismiss()
         self._take_back()
-
-
-_STOPPED = "stopped on request"
 
 
 class PreviewSheet(Sheet):

@@ -49,6 +49,27 @@ FILE_CAP = 512 << 10
 LONG_LINE = 4_000
 _MAX_POLLS = 32
 
+ALIKE = "Both attempts produced the same files."
+TABS = ("evidence", "diff", "transcript", "prompt", "raw", "compare")
+
+_NEEDS: Mapping[str, tuple[str, ...]] = {
+    "evidence": ("evidence", "diff"),
+    "diff": ("diff",),
+    "transcript": ("transcript",),
+    "prompt": ("evidence",),
+    "raw": ("evidence",),
+    "compare": ("compare",),
+}
+"""The key of what a tab has to read."""
+
+FILES_BESIDE = 110
+"""The width from which the files of a diff are listed beside it."""
+
+LOOK_SECONDS = 0.6
+
+LINGER = 6
+"""How often a transcript is read again after its run ended: the last lines arrive when the file is moved."""
+
 
 def load_evidence(attempt: Attempt, run: Run | None, bead: Bead | None) -> AttemptEvidence:
     """The contents of an attempt's evidence folder, which may exist only in its work tree while it runs."""
@@ -72,9 +93,6 @@ def load_diff(project: Project, attempt: Attempt, *, running: bool) -> DiffFacts
     result = clean_line(attempt.result_rev or attempt.landed_rev, 80)
     command = f"git diff {base[:12]} {result[:12]}" if base and result else ""
     return DiffFacts(painted(parse_diff(diff.text)), tuple(_sentences(diff, command)), command, diff.text)
-
-
-ALIKE = "Both attempts produced the same files."
 
 
 def load_comparison(project: Project, earlier: Attempt, later: Attempt, now: int) -> ComparisonFacts:
@@ -162,26 +180,6 @@ def no_transcript(attempt: Attempt, folders: Sequence[Path], *, running: bool) -
         lead = "looked in  " if not number else "           "
         note.append(Para(f"looked {number}", ((lead + clean_line(str(folder), 300), "muted"),), hang=11))
     return note
-
-
-TABS = ("evidence", "diff", "transcript", "prompt", "raw", "compare")
-
-_NEEDS: Mapping[str, tuple[str, ...]] = {
-    "evidence": ("evidence", "diff"),
-    "diff": ("diff",),
-    "transcript": ("transcript",),
-    "prompt": ("evidence",),
-    "raw": ("evidence",),
-    "compare": ("compare",),
-}
-"""The key of what a tab has to read."""
-
-FILES_BESIDE = 110
-"""The width from which the files of a diff are listed beside it."""
-
-LOOK_SECONDS = 0.6
-LINGER = 6
-"""How often a transcript is read again after its run ended: the last lines arrive when the file is moved."""
 
 
 class AttemptView(JobHost, Vertical):

@@ -38,6 +38,21 @@ LINES = 12
 BYTES = 256 << 10
 INKS = {"active": "running", "died": "error"}
 
+WINDOW = 64 << 10
+"""How many bytes at the end of a transcript are read at first."""
+
+LOOK_SECONDS = 0.7
+"""How often live transcripts are read, in addition to every time the feed reports a change."""
+
+TABLE_CELLS = 56
+"""The width from which the columns have headings."""
+
+MAX_DEAD_WORKERS = 3
+"""How many dead workers have a row: a project of a year has dozens of them."""
+
+NEWS_S = 86_400
+"""How long a dead worker that holds no bead may have one: nobody can do anything about it."""
+
 
 class RunTail(JobHost, LogTail):
     """The end of the loop's log, read in a thread; hidden if no HELIX loop ever ran.
@@ -86,9 +101,6 @@ def _read(path: Path) -> tuple[str, ...]:
     return tuple(clean_line(line, 300) for line in said_lines(read_end(path, BYTES))[-LINES:])
 
 
-WINDOW = 64 << 10
-"""How many bytes at the end of a transcript are read at first."""
-
 Seen = Mapping[str, tuple[Action, ...]]
 
 
@@ -116,20 +128,6 @@ class Follower:
             # runs that have ended: drop their tails
             del self._known[key]
         return seen
-
-
-LOOK_SECONDS = 0.7
-"""How often live transcripts are read, in addition to every time the feed reports a change."""
-
-
-TABLE_CELLS = 56
-"""The width from which the columns have headings."""
-
-MAX_DEAD_WORKERS = 3
-"""How many dead workers have a row: a project of a year has dozens of them."""
-
-NEWS_S = 86_400
-"""How long a dead worker that holds no bead may have one: nobody can do anything about it."""
 
 
 class AttemptStream(JobHost, RunningPanel):

@@ -65,6 +65,10 @@ LOG_LINES = 200
 LOG_BYTES = 256 << 10
 LOOK_EVERY = 1.0
 
+PREFIX = "helix "
+OUTPUT_BYTES = 64 << 10
+OUTPUT_LOOK_EVERY = 0.5
+
 
 class NextSheet(Sheet):
     """NEXT_ACTION with its reasons, the command for it, and what would change it."""
@@ -506,11 +510,6 @@ class LoopSheet(ChoiceSheet):
             page.caption("log", clean_line(Path(state.log).name, 60))
             for line in self._log:
                 page.line([(line, "muted")])
-
-
-PREFIX = "helix "
-OUTPUT_BYTES = 64 << 10
-OUTPUT_LOOK_EVERY = 0.5
 
 
 class OutputSheet(Sheet):

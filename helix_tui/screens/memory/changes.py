@@ -33,6 +33,15 @@ Work = Callable[[MemoryStore], str]
 
 UNDOABLE = "u undoes it."
 
+MAX_OFFERED = 200
+"""How many memories are offered as a replacement."""
+
+_TYPES = (
+    ("failure", "what went wrong, and what to do instead"),
+    ("pattern", "what worked"),
+    ("systemic", "a failure that keeps coming back"),
+)
+
 
 class Foreseen(Struct, frozen=True):
     """What a choice would do."""
@@ -141,10 +150,6 @@ def _said(memory_change: MemoryChange | None) -> str:
     )
 
 
-MAX_OFFERED = 200
-"""How many memories are offered as a replacement."""
-
-
 class CorrectableScreen(Protocol):
     """What a screen needs so that memories can be corrected from it."""
 
@@ -192,13 +197,6 @@ class CorrectionForm(FormSheet):
             self.dismiss()
             return
         self._look(MemoryEdit(changed.get("trigger"), changed.get("resolution"), changed.get("type")))
-
-
-_TYPES = (
-    ("failure", "what went wrong, and what to do instead"),
-    ("pattern", "what worked"),
-    ("systemic", "a failure that keeps coming back"),
-)
 
 
 def edit(screen: CorrectableScreen, memory: Memory) -> None:

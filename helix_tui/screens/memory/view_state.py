@@ -51,6 +51,21 @@ CONDITIONS: dict[type[MemoryFault], str] = {
     DatabaseNewer: "newer",
 }
 
+VIEWS = ("all", "failure", "pattern", "systemic", "dormant", "harmful", "proposed", "plans")
+_DAY = 86_400 * NS
+
+_ROOMY = 100
+"""The width from which the views leave room for more text."""
+
+_BELONGS: Mapping[str, Callable[[MemoryRow], bool]] = {
+    "all": lambda row: True,
+    "failure": lambda row: row.kind == "failure",
+    "pattern": lambda row: row.kind == "pattern",
+    "systemic": lambda row: row.kind == "systemic",
+    "dormant": lambda row: row.dormant,
+    "harmful": lambda row: row.harmful,
+}
+
 
 class MemoryViewState(Struct, frozen=True):
     """The whole memory at one moment."""
@@ -166,23 +181,6 @@ def _memory_view(store: MemoryStore, seq: tuple[int, ...]) -> MemoryViewState:
     if memories or proposals or found.plans or found.explorations:
         return found
     return MemoryViewState("empty", seq=seq, health=found.health, path=found.path)
-
-
-VIEWS = ("all", "failure", "pattern", "systemic", "dormant", "harmful", "proposed", "plans")
-
-_DAY = 86_400 * NS
-
-_ROOMY = 100
-"""The width from which the views leave room for more text."""
-
-_BELONGS: Mapping[str, Callable[[MemoryRow], bool]] = {
-    "all": lambda row: True,
-    "failure": lambda row: row.kind == "failure",
-    "pattern": lambda row: row.kind == "pattern",
-    "systemic": lambda row: row.kind == "systemic",
-    "dormant": lambda row: row.dormant,
-    "harmful": lambda row: row.harmful,
-}
 
 
 def memory_rows(memory_view: MemoryViewState, now: int, hits: Mapping[str, Recalled] | None = None) -> list[MemoryRow]:

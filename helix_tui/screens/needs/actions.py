@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
 MAX_MODELS = 8
 
+MAX_DIFF_LINES = 400
+MAX_TEXT = 4_000
+RETRY = "retry: attempt it again as it is described"
+
 
 class BesideQueue(Struct, frozen=True):
     """One action outside the queue, in a worker thread: do and undo, each returning its result in words."""
@@ -123,11 +127,6 @@ def retry_sheet(console: Console, needs: Sequence[Need], attempts: Iterable[Atte
         about += " This ddx may land a kept change as it is, without an agent; you will be asked to confirm."
     beads = console.snapshot.queue.beads
     return ChoiceSheet(f"which model retries {whom([beads[each] for each in ids if each in beads])}?", choices, about)
-
-
-MAX_DIFF_LINES = 400
-MAX_TEXT = 4_000
-RETRY = "retry: attempt it again as it is described"
 
 
 class ShownAttempt(Struct, frozen=True):

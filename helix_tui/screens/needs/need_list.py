@@ -75,6 +75,9 @@ _WORD = 16
 
 RowKind = Literal["group", "need", "fold"]
 
+REASON_SHARE = 3
+"""The text about the selected row takes at most this fraction (1/n) of the screen."""
+
 
 class NeedRow(Struct, frozen=True):
     """One row: a heading, a need, or what is folded away."""
@@ -294,10 +297,6 @@ def title_of(need: Need, queue: Queue) -> str:
     if bead is None:
         return clean_line(": ".join(filter(None, (short_id(need.bead_id), need.reason))), 400)
     return clean_line(bead.title, 300)
-
-
-REASON_SHARE = 3
-"""The text about the selected row takes at most this fraction (1/n) of the screen."""
 
 
 class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 SORT_KEYS = "123456789abcdefghijklmn"
 """The key of each order in the sheet of orders."""
 
+_NOTHING: dict[Direction, str] = {"dependents": "nothing waits on it", "needed": "it waits on nothing"}
+_CAPTIONS: dict[Direction, str] = {"dependents": "{} wait on {}", "needed": "{} that {} waits on"}
+_MAX_STEPS = 200
+
 
 class SliceKeys(ViewKeys):
     """The keys of a screen whose list can be sorted and saved as a view."""
@@ -90,10 +94,6 @@ class SliceKeys(ViewKeys):
 
 
 Direction = Literal["dependents", "needed"]
-
-_NOTHING: dict[Direction, str] = {"dependents": "nothing waits on it", "needed": "it waits on nothing"}
-_CAPTIONS: dict[Direction, str] = {"dependents": "{} wait on {}", "needed": "{} that {} waits on"}
-_MAX_STEPS = 200
 
 
 class EdgeScreen(Protocol):

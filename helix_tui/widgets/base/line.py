@@ -34,6 +34,16 @@ Span = tuple[str, str]
 
 Line = Sequence[Span]
 
+GAP = 2
+"""Cells between two parts of a packed line."""
+
+_GAP = "… "
+
+_NEAR_CELLS = 9
+"""Cells that the word before a difference may take: ``part`` beside ``3``."""
+
+_SORTS_LAST = chr(0x10FFFF)
+
 
 def cells_of(text: str) -> int:
     """Cells that a text takes, as Rich counts them."""
@@ -114,10 +124,6 @@ def rule(caption: str, width: int, right: str = "") -> list[Span]:
     if gap < 0:
         return fit(head, width)
     return [*head, ("─" * gap, "rule"), (f" {right} " if right else "", "muted"), ("──" if right else "", "rule")]
-
-
-GAP = 2
-"""Cells between two parts of a packed line."""
 
 
 def packed(parts: Iterable[Line], width: int, gap: int = GAP) -> list[Line]:
@@ -285,13 +291,6 @@ class SpanLine(Widget):
         """The line, cut and padded."""
         width = self.size.width
         return to_strip(fit(self.spans(width), width), width, palette_of(self), plain=ascii_only(self))
-
-
-_GAP = "… "
-
-_NEAR_CELLS = 9
-"""Cells that the word before a difference may take: ``part`` beside ``3``."""
-_SORTS_LAST = chr(0x10FFFF)
 
 
 class Titles:

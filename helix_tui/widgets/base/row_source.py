@@ -42,6 +42,22 @@ MAX_UNFOLDED_LINES = 5
 
 _INDENT = " " * 4
 
+# home-row letters first
+JUMP_LETTERS = "fjdkslaghrueiwoqptyvbncmxz"
+
+CONTEXT = 2
+"""Lines kept in view above and below the cursor."""
+
+TINT_SECONDS = 1.5
+"""How long a changed row stays tinted."""
+
+_CACHED_ROWS = 300
+"""How many painted rows a list keeps, 4 KB each, unless its view is higher: three screens, so that paging back
+and forth paints nothing anew. More is never looked at again before the next change of the queue."""
+
+_CACHED_LOOKS = 8
+"""How many looks of a row are kept: with and without cursor, focus, tint and thumb."""
+
 
 class RowSource(ABC):
     """A sequence of rows. Make a new source for a new state; it must not change once shown."""
@@ -163,10 +179,6 @@ class Rows(KeyedRows[Row]):
         return next((place for place in ahead if self.rows[place].landmark), None)
 
 
-# home-row letters first
-JUMP_LETTERS = "fjdkslaghrueiwoqptyvbncmxz"
-
-
 class JumpLabels:
     """The labels that are shown, if any; while they are, every key belongs to them."""
 
@@ -269,10 +281,6 @@ def fitting(columns: Sequence[Column], room: int, chosen: Sequence[str] | None =
     return [column for column in columns if column in shown] if chosen is None else shown
 
 
-CONTEXT = 2
-"""Lines kept in view above and below the cursor."""
-
-
 class Viewport(Struct):
     """A window of ``height`` lines on ``rows`` rows; all have one line, except the one under the cursor.
 
@@ -350,17 +358,6 @@ class Viewport(Struct):
         size = max(1, self.height * self.height // self.lines)
         start = round(self.top / (self.lines - self.height) * (self.height - size))
         return range(start, start + size)
-
-
-TINT_SECONDS = 1.5
-"""How long a changed row stays tinted."""
-
-_CACHED_ROWS = 300
-"""How many painted rows a list keeps, 4 KB each, unless its view is higher: three screens, so that paging back
-and forth paints nothing anew. More is never looked at again before the next change of the queue."""
-
-_CACHED_LOOKS = 8
-"""How many looks of a row are kept: with and without cursor, focus, tint and thumb."""
 
 
 class Painted:

@@ -24,6 +24,10 @@ from helix_tui.widgets.chrome.header import Caption
 
 MAX_KEYS = 6
 
+_MAX_COMPLETIONS = 8
+_STEPS = {"down": 1, "ctrl+n": 1, "up": -1, "ctrl+p": -1}
+MAX_LINES = 8
+
 
 class KeyLine(SpanLine):
     """The footer. Its last key (help) stays when others are dropped; a click on a key presses it."""
@@ -88,9 +92,6 @@ class KeyLine(SpanLine):
 
 
 Complete = Callable[[str, int], Sequence[Completion]]
-
-_MAX_COMPLETIONS = 8
-_STEPS = {"down": 1, "ctrl+n": 1, "up": -1, "ctrl+p": -1}
 
 
 class _Word(SpanLine):
@@ -292,9 +293,6 @@ class Words(SpanLine):
 
     def spans(self, width: int) -> Line:
         return self._say(width)
-
-
-MAX_LINES = 8
 
 
 class Chooser(Vertical):

@@ -40,6 +40,11 @@ Piece = tuple[str, Line]
 
 Pieces = Sequence[Piece]
 
+MORE = "…"
+
+MIN_CAPTION = 16
+"""The width that a caption keeps before column headings are dropped."""
+
 
 class PulseFacts(Struct, frozen=True):
     """The status bar's content. Empty and zero parts are left out, except the three counts."""
@@ -367,9 +372,6 @@ class Tabs(SpanLine):
         return [*left, (" " * gap, "text"), *right]
 
 
-MORE = "…"
-
-
 class PaneTabs(SpanLine):
     """A line of words as tabs. A click opens one."""
 
@@ -509,10 +511,6 @@ class NoticeLine(SpanLine):
             if width > 8
             else fit(notice, width)
         )
-
-
-MIN_CAPTION = 16
-"""The width that a caption keeps before column headings are dropped."""
 
 
 class Caption(SpanLine):

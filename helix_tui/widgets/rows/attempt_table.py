@@ -54,6 +54,41 @@ ATTEMPT_COLUMNS = (
 )
 """The columns right of a title; the width decides unless they were chosen."""
 
+_OUTCOMES = {outcome: place for place, outcome in enumerate(LOOKS)}
+
+_SHORT = {
+    "execution_failed": "failed",
+    "structural_validation_failed": "malformed",
+    "resource_exhausted": "out of disk",
+    "declined_needs_decomposition": "too big",
+    "no_changes": "no change",
+    "no_evidence_produced": "no evidence",
+    "already_satisfied": "satisfied",
+    "land_conflict": "conflict",
+    "land_conflict_unresolvable": "conflict",
+    "land_conflict_operator_required": "conflict",
+    "land_conflict_needs_human": "conflict",
+    "land_operator_attention": "land: look",
+    "land_retry": "land race",
+    "post_run_check_failed": "check failed",
+    "ratchet_failed": "ratchet",
+    "preserved_needs_review": "to review",
+    "repair-cycle-exhausted": "unsatisfied",
+    "review_fixable_gap": "review: gap",
+    "review_terminal_block": "review: block",
+    "review_block": "review: block",
+    "review_request_changes": "review: change",
+    "review_request_clarification": "review: asks",
+    "review_malfunction": "no verdict",
+    "success": "",
+}
+"""DDx's words for an ending, short enough for a column; if they add nothing, the outcome."""
+
+_OUTCOME_NAMES = frozenset(OUTCOME_WORDS.values())
+
+SORT_COLUMNS = {"time": "ended", "duration": "took"}
+"""The column of an order that has another name."""
+
 
 class SortKey(Struct, frozen=True):
     """One order of attempts."""
@@ -90,8 +125,6 @@ def _outcome_name(attempt: Attempt) -> str:
     word, ending = look_of(attempt).word, ending_of(attempt)
     return word if ending == word else f"{word}: {ending}"
 
-
-_OUTCOMES = {outcome: place for place, outcome in enumerate(LOOKS)}
 
 SORTS: Mapping[str, SortKey] = {
     sort.name: sort
@@ -239,36 +272,6 @@ def _days(attempts: Sequence[Attempt], now: int) -> Iterable[AttemptGroup]:
 
 # --- cells -----------------------------------------------------------------------------------------------
 
-_SHORT = {
-    "execution_failed": "failed",
-    "structural_validation_failed": "malformed",
-    "resource_exhausted": "out of disk",
-    "declined_needs_decomposition": "too big",
-    "no_changes": "no change",
-    "no_evidence_produced": "no evidence",
-    "already_satisfied": "satisfied",
-    "land_conflict": "conflict",
-    "land_conflict_unresolvable": "conflict",
-    "land_conflict_operator_required": "conflict",
-    "land_conflict_needs_human": "conflict",
-    "land_operator_attention": "land: look",
-    "land_retry": "land race",
-    "post_run_check_failed": "check failed",
-    "ratchet_failed": "ratchet",
-    "preserved_needs_review": "to review",
-    "repair-cycle-exhausted": "unsatisfied",
-    "review_fixable_gap": "review: gap",
-    "review_terminal_block": "review: block",
-    "review_block": "review: block",
-    "review_request_changes": "review: change",
-    "review_request_clarification": "review: asks",
-    "review_malfunction": "no verdict",
-    "success": "",
-}
-"""DDx's words for an ending, short enough for a column; if they add nothing, the outcome."""
-
-_OUTCOME_NAMES = frozenset(OUTCOME_WORDS.values())
-
 
 @lru_cache(maxsize=1024)
 def _ending(word: str, status: str, outcome: str, faulted: bool) -> str:
@@ -344,10 +347,6 @@ class Cells(Struct, frozen=True):
         if column == "review":
             return clean_line(attempt.review.verdict, 20).lower().replace("_", " ") if attempt.review else ""
         return short_id(clean_line(attempt.bead_id, 60)) if column == "bead" else clean_line(attempt.harness, 20)
-
-
-SORT_COLUMNS = {"time": "ended", "duration": "took"}
-"""The column of an order that has another name."""
 
 
 def filled(

@@ -61,6 +61,11 @@ _ENDED = "caption:ended"
 _MORE = "caption:more"
 _GROUP = "group:"
 
+_INDENT = "    "
+
+_USUAL_PHASES = frozenset({"", "running", "active", "candidate", "resolving"})
+"""Phases in which the agent itself works, so that its last action says more than the word."""
+
 
 class RunView(Struct, frozen=True):
     """One run with its last actions, the newest last."""
@@ -384,12 +389,6 @@ def _below(view: RunView, width: int, actions: int) -> list[Line]:
         lines.append([(_INDENT, "text"), (clean_line(run.phase, 40), "running bold"), ("  ", "text"), message])
     lines[-1] = spread(lines[-1], [("  ", "text"), model], width)
     return lines
-
-
-_INDENT = "    "
-
-_USUAL_PHASES = frozenset({"", "running", "active", "candidate", "resolving"})
-"""Phases in which the agent itself works, so that its last action says more than the word."""
 
 
 def _doing_line(run: Run, width: int) -> Line:

@@ -35,6 +35,26 @@ ROOMY_TITLE = 61
 _LEAD_CELLS = 6
 """Cells before a title, most of the time."""
 
+BEAD_COLUMNS = (
+    Column("pick", 4, name="pick", help="its place in DDx's order", asked=True),
+    Column("path", 5, name="path", help="its place in the longest chain of beads through it", asked=True),
+    Column("state", 14, name="state", help="ready, running, why not …", asked=True, words=True),
+    Column("unbl", 4, name="unblocks", help="beads that are ready as soon as this one closes", asked=True),
+    Column("hold", 4, name="holds", help="beads that wait on it, directly or through others", asked=True),
+    Column("type", 6, name="type", help="task, bug, epic …", asked=True, words=True),
+    Column("labels", 15, 2, name="labels", help="labels, areas first", words=True),
+    Column("epic", 18, 3, name="epic", help="the bead that it is part of", words=True),
+    Column("owner", 10, name="owner", help="who holds or held it", asked=True, words=True),
+    Column("id", 8, name="id", help="the end of its id", asked=True, words=True),
+    Column("upd", 4, name="updated", help="time since its last change", asked=True),
+    Column("P", 2, 0, name="priority", help="priority, P0 is highest"),
+    Column("age", 4, 1, name="age", help="time since it was created"),
+)
+"""The columns of the queue besides sign, title and state."""
+
+ORDER_COLUMNS = {"p": "priority", "label": "labels"}
+"""The column of an order that has another name."""
+
 
 class RowContext(Struct, frozen=True):
     """What a row needs besides its bead."""
@@ -124,27 +144,6 @@ _CELLS: Mapping[str, Callable[[Bead, RowContext], Span]] = {
     "priority": lambda bead, world: (f"P{bead.priority}", "text" if bead.priority == 0 else "muted"),
     "age": lambda bead, world: (age_of(bead, world.now), "muted"),
 }
-
-BEAD_COLUMNS = (
-    Column("pick", 4, name="pick", help="its place in DDx's order", asked=True),
-    Column("path", 5, name="path", help="its place in the longest chain of beads through it", asked=True),
-    Column("state", 14, name="state", help="ready, running, why not …", asked=True, words=True),
-    Column("unbl", 4, name="unblocks", help="beads that are ready as soon as this one closes", asked=True),
-    Column("hold", 4, name="holds", help="beads that wait on it, directly or through others", asked=True),
-    Column("type", 6, name="type", help="task, bug, epic …", asked=True, words=True),
-    Column("labels", 15, 2, name="labels", help="labels, areas first", words=True),
-    Column("epic", 18, 3, name="epic", help="the bead that it is part of", words=True),
-    Column("owner", 10, name="owner", help="who holds or held it", asked=True, words=True),
-    Column("id", 8, name="id", help="the end of its id", asked=True, words=True),
-    Column("upd", 4, name="updated", help="time since its last change", asked=True),
-    Column("P", 2, 0, name="priority", help="priority, P0 is highest"),
-    Column("age", 4, 1, name="age", help="time since it was created"),
-)
-"""The columns of the queue besides sign, title and state."""
-
-
-ORDER_COLUMNS = {"p": "priority", "label": "labels"}
-"""The column of an order that has another name."""
 
 
 def bead_columns(width: int, chosen: Sequence[str] | None, order: Sequence[str] = ()) -> list[Column]:

@@ -24,6 +24,54 @@ NAME_CELLS = 32
 _SHADES = frozenset("█▓░")
 """Bar glyphs: the legend shows only if one is drawn."""
 
+BY_CELL = (
+    Column("landed", 4),
+    Column("n", 6),
+    Column("spent", 9),
+    Column("$/landed", 9, rank=1),
+    Column("".ljust(CELLS), CELLS, rank=2),
+    Column("95 %", 7, rank=2),
+    Column("time p50", 8, rank=3),
+    Column("tok p50", 7, rank=3),
+    Column("p95", 5, rank=3),
+)
+
+VERDICTS = {
+    "better": ("✓ ", "success"),
+    "as good": ("✓ ", "success"),
+    "worse": ("✗ ", "error"),
+    "unclear": ("? ", "muted"),
+}
+
+AT_LEAST = "≥ some costs unknown"
+RANKED_LAST = f"{AT_LEAST}: after exact costs"
+_PARTLY_SAVED = "≥ at least, ≤ at most, ~ about: a part of the cost is unknown"
+
+_BOUND = {(True, True): "", (True, False): "≥", (False, True): "≤", (False, False): "~"}
+"""Sign of what is saved, by whether the costs of the cheaper and of the dearer model are complete."""
+
+_NOT_RUN = Look("·", "muted", "not run")
+_TRENDS = {"better": "success", "worse": "error"}
+
+_CELLS: Mapping[str, tuple[str, _Rows, tuple[str, ...]]] = {
+    "models": ("model", lambda report: report.tables["models"], ()),
+    "harnesses": ("harness", lambda report: report.tables["harnesses"], ()),
+    "kinds": ("kind · model · harness", lambda report: report.tables["kinds"], ("kind", "model", "harness")),
+    "epics": ("epic", lambda report: report.tables["epics"], ()),
+    "areas": ("area · kind", lambda report: report.tables["areas"], ()),
+    "outcomes": ("how it ended", lambda report: report.tables["endings"], ()),
+    "days": ("day", lambda report: report.burn.days, ()),
+    "prompts": ("length of prompt · effort", lambda report: report.tables["prompts"], ()),
+    "context": ("context · memories given", lambda report: report.tables["contexts"], ()),
+}
+"""Table -> the heading of its names, its rows, and the order of their dimensions if it differs."""
+
+TABLES = (
+    *("models", "kinds", "failing beads", "days", "epics", "harnesses", "cheaper model", "outcomes", "areas"),
+    *("experiments", "prompts", "context", "measures"),
+)
+"""The tables, in the order of their tabs: what is asked most is a few keys away."""
+
 
 class Figured(Struct, frozen=True):
     """One row: its name, and the value of each column."""
@@ -117,19 +165,6 @@ def cell(text: str, ink: str = "text") -> Line:
     return [(cut(clean_line(text, 60), 60), ink)]
 
 
-BY_CELL = (
-    Column("landed", 4),
-    Column("n", 6),
-    Column("spent", 9),
-    Column("$/landed", 9, rank=1),
-    Column("".ljust(CELLS), CELLS, rank=2),
-    Column("95 %", 7, rank=2),
-    Column("time p50", 8, rank=3),
-    Column("tok p50", 7, rank=3),
-    Column("p95", 5, rank=3),
-)
-
-
 class CellOrder(Struct, frozen=True):
     """One order of the rows."""
 
@@ -175,14 +210,6 @@ def ordered(rows: Iterable[Cell], order: str, *, turned: bool = False) -> list[C
         return value is None, by.judges and row.small, partly, sign * (value or 0.0)
 
     return sorted(rows, key=place)
-
-
-VERDICTS = {
-    "better": ("✓ ", "success"),
-    "as good": ("✓ ", "success"),
-    "worse": ("✗ ", "error"),
-    "unclear": ("? ", "muted"),
-}
 
 
 def percent(part: float | None) -> str:
@@ -238,10 +265,6 @@ def _columns(order: str, *, turned: bool) -> list[Column]:
     return sorted_first(BY_CELL, {by.column or by.name: "▴" if turned else "▾"} if by is not None else {})
 
 
-AT_LEAST = "≥ some costs unknown"
-RANKED_LAST = f"{AT_LEAST}: after exact costs"
-
-
 def _partly(rows: Iterable[Cell], note: str) -> str:
     """The note about costs of which a part is unknown, if there are any."""
     return note if any(row.cost is not None and not row.cost_complete for row in rows) else ""
@@ -286,11 +309,6 @@ def _compared(report: Report) -> FiguredRows:
     )
 
 
-_PARTLY_SAVED = "≥ at least, ≤ at most, ~ about: a part of the cost is unknown"
-_BOUND = {(True, True): "", (True, False): "≥", (False, True): "≤", (False, False): "~"}
-"""Sign of what is saved, by whether the costs of the cheaper and of the dearer model are complete."""
-
-
 def _saved(each: ModelComparison) -> str:
     """Dollars saved on each landed bead, with the sign of a bound where a cost is one."""
     if each.saved is None:
@@ -323,9 +341,6 @@ def _experiments(report: Report) -> FiguredRows:
     note = _partly((trial.cell for batch in report.batches for trial in batch.trials), RANKED_LAST)
     empty = "no experiment: helix-tui label ID --add experiment:NAME"
     return FiguredRows("experiments", columns, rows, empty=empty, note=note)
-
-
-_NOT_RUN = Look("·", "muted", "not run")
 
 
 def _trial(batch: str, trial: Trial, *, best: bool) -> Figured:
@@ -361,9 +376,6 @@ def _measures(report: Report) -> FiguredRows:
     rows = [_measure(each) for each in report.measures]
     empty = "no document has `metric:` in its frontmatter, and ddx measured none"
     return FiguredRows("measures", columns, rows, empty=empty)
-
-
-_TRENDS = {"better": "success", "worse": "error"}
 
 
 def _measure(each: Measure) -> Figured:
@@ -414,19 +426,6 @@ def _by_kind(rows: Iterable[Cell]) -> list[Cell]:
 
 _Rows = Callable[[Report], Iterable[Cell]]
 
-_CELLS: Mapping[str, tuple[str, _Rows, tuple[str, ...]]] = {
-    "models": ("model", lambda report: report.tables["models"], ()),
-    "harnesses": ("harness", lambda report: report.tables["harnesses"], ()),
-    "kinds": ("kind · model · harness", lambda report: report.tables["kinds"], ("kind", "model", "harness")),
-    "epics": ("epic", lambda report: report.tables["epics"], ()),
-    "areas": ("area · kind", lambda report: report.tables["areas"], ()),
-    "outcomes": ("how it ended", lambda report: report.tables["endings"], ()),
-    "days": ("day", lambda report: report.burn.days, ()),
-    "prompts": ("length of prompt · effort", lambda report: report.tables["prompts"], ()),
-    "context": ("context · memories given", lambda report: report.tables["contexts"], ()),
-}
-"""Table -> the heading of its names, its rows, and the order of their dimensions if it differs."""
-
 
 def _cells_of(name: str, report: Report, order: str = "", *, turned: bool = False) -> FiguredRows:
     head, cells_of, dimensions = _CELLS[name]
@@ -445,12 +444,6 @@ _OTHERS: Mapping[str, Callable[[Report], FiguredRows]] = {
     "experiments": _experiments,
     "measures": _measures,
 }
-
-TABLES = (
-    *("models", "kinds", "failing beads", "days", "epics", "harnesses", "cheaper model", "outcomes", "areas"),
-    *("experiments", "prompts", "context", "measures"),
-)
-"""The tables, in the order of their tabs: what is asked most is a few keys away."""
 
 
 def sortable(name: str) -> bool:

@@ -26,6 +26,11 @@ Document = Mapping[str, Any]
 SENSE_KEYS = ("A", "B")
 _OPEN, _SENSE, _RECORD = "open ", "sense ", "record "
 
+_CITED = re.compile(r"(\[\d[\d,;–\- ]*\])")
+
+MAX_LINES = 60
+"""How many lines of one span are shown."""
+
 
 def open_key(file: object, line: object, tag: object = "") -> str:
     """The key of a paragraph that leads to a line of a file; the tag keeps keys apart."""
@@ -56,9 +61,6 @@ def record_of(key: str) -> tuple[str, str] | None:
 def sense_of(key: str) -> str:
     """The sense that a paragraph's key chooses; empty if it chooses none."""
     return key.removeprefix(_SENSE) if key.startswith(_SENSE) else ""
-
-
-_CITED = re.compile(r"(\[\d[\d,;–\- ]*\])")
 
 
 def file_paras(text: str, files: Sequence[Any]) -> list[Para]:
@@ -271,10 +273,6 @@ def _model_line(document: Document, model: Mapping[str, Any]) -> str:
     cost = f" · ${model['cost_usd']:.4f}" if model.get("cost_usd") is not None else ""
     why = clean_line(document.get("tool_results_fallback_reason"), 200)
     return f"model {name}{spent}{cost}" + (f" · not taken: {why}" if why else "")
-
-
-MAX_LINES = 60
-"""How many lines of one span are shown."""
 
 
 def evidence_paras(document: Document) -> list[Para]:

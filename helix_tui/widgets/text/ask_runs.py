@@ -27,6 +27,14 @@ _STAGES = {
     "answer": "wrote the answer",
 }
 
+READY = "ready "
+"""Prefix of the key of a suggested question."""
+
+RUNNING = "running"
+"""The key of the question being answered."""
+
+_WIDE = 56
+
 
 class StepDone(Struct, frozen=True):
     """A step of a question that is being answered."""
@@ -51,15 +59,6 @@ def doing_paras(steps: Sequence[StepDone]) -> list[Para]:
         if step.figures:
             paras.append(Para(f"brought {number}", ((f"  {step.figures}", "muted"),), hang=2))
     return paras
-
-
-READY = "ready "
-"""Prefix of the key of a suggested question."""
-
-RUNNING = "running"
-"""The key of the question being answered."""
-
-_WIDE = 56
 
 
 class RunRow(Struct, frozen=True):

@@ -12,6 +12,8 @@ from helix_tui.widgets.text.pane import Para, section
 
 _SIGNS = {"same": ("=", "muted"), "changed": ("~", "waiting"), "added": ("+", "success"), "removed": ("−", "error")}
 
+MAX_QUERIES = 4
+
 
 def compare_paras(changes: Sequence[Any], before: str, after: str) -> list[Para]:
     """How the items of two runs differ; ``changes`` are `core.ask`'s item changes."""
@@ -36,9 +38,6 @@ def compare_paras(changes: Sequence[Any], before: str, after: str) -> list[Para]
             )
         )
     return paras
-
-
-MAX_QUERIES = 4
 
 
 def steps_paras(document: Document) -> list[Para]:

@@ -34,6 +34,9 @@ MAX_LINES = 400
 MAX_SIBLINGS = 20
 MAX_FILES = 30
 
+NAME_CELLS = 10
+MAX_COMPARED = 40
+
 
 class AttemptSubject(Struct, frozen=True):
     """One attempt with everything shown about it; parts that are not read yet are None."""
@@ -420,10 +423,6 @@ class SubjectLine(SpanLine):
 def short_name(attempt: Attempt) -> str:
     """An attempt's name in a caption: when it started, and the end of its id."""
     return short_id(clean_line(attempt.attempt_id, 80), 28)
-
-
-NAME_CELLS = 10
-MAX_COMPARED = 40
 
 
 class ComparisonFacts(Struct, frozen=True):

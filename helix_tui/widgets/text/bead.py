@@ -39,6 +39,17 @@ _SHOWN_ELSEWHERE = frozenset(
     | {"description", "acceptance", "events", "created_at", "updated_at", "schema_version"}
 )
 
+_LEADS: Mapping[Topic, str] = {
+    "worker": "run",
+    "claim": "claim",
+    "but": "but",
+    "because": "why",
+    "attempt": "last",
+    "cycle": "ring",
+    "break": "cut",
+    "blocks": "blocks",
+}
+
 
 class DetailFacts(Struct, frozen=True):
     """A bead with everything that the pane shows about it."""
@@ -280,18 +291,6 @@ def _identity(bead: Bead, world: RowContext) -> Line:
     if updated is not None:
         parts.append(f"updated {format_age((world.now - updated) / NS)} ago")
     return [(" · ".join(parts), "muted")]
-
-
-_LEADS: Mapping[Topic, str] = {
-    "worker": "run",
-    "claim": "claim",
-    "but": "but",
-    "because": "why",
-    "attempt": "last",
-    "cycle": "ring",
-    "break": "cut",
-    "blocks": "blocks",
-}
 
 
 def _standing(rows: _Rows, bead: Bead, world: RowContext, causes: Sequence[str]) -> None:

@@ -35,6 +35,37 @@ MAX_CODE = 200_000
 
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
+GROUNDS: Mapping[str, str] = {"+": "added", "-": "removed"}
+PLAIN_INKS: Mapping[str, str] = {"+": "success", "-": "error", " ": "text", "@": "edge", "\\": "muted"}
+
+SPLIT_CELLS = 124
+"""The width from which a diff has two columns."""
+
+LONG_LINE = 2_000
+"""How many characters of a line are shown."""
+
+_BETWEEN: Span = (" │ ", "rule")
+
+HUGE_FILE = 600
+"""The number of lines from which a file starts folded."""
+
+MAX_LINES = 4_000
+"""How many lines in all start unfolded; also the most that are ever shown of one file."""
+
+MAX_LISTED = 200
+"""How many files the list names."""
+
+NUMBERED = 72
+"""The width from which lines have numbers."""
+
+BOTH_NUMBERED = 96
+"""The width from which they have both old and new numbers."""
+
+LISTED = "list:"
+
+_LETTERS = {"new": "A", "deleted": "D", "renamed": "R", "copied": "C", "mode": "T", "binary": "B"}
+"""git's letters for what happened to a file."""
+
 
 def painted(files: Iterable[FileDiff]) -> tuple[FileDiff, ...]:
     """The same files, with the differing words marked and the lines highlighted."""
@@ -130,10 +161,6 @@ def _with_code(lines: Sequence[DiffLine], path: str) -> list[DiffLine]:
     return found
 
 
-GROUNDS: Mapping[str, str] = {"+": "added", "-": "removed"}
-PLAIN_INKS: Mapping[str, str] = {"+": "success", "-": "error", " ": "text", "@": "edge", "\\": "muted"}
-
-
 def _inked(line: DiffLine) -> DiffLine:
     """The line's spans on their background colour, changed words on a stronger one."""
     spans = line.spans or ((line.text, PLAIN_INKS[line.kind]),)
@@ -157,15 +184,6 @@ def _split(text: str, at: int, changed: Sequence[range]) -> Iterator[tuple[str, 
     edges = sorted(cuts)
     for start, stop in pairwise(edges):
         yield text[start:stop], any(at + start in cells for cells in changed)
-
-
-SPLIT_CELLS = 124
-"""The width from which a diff has two columns."""
-
-LONG_LINE = 2_000
-"""How many characters of a line are shown."""
-
-_BETWEEN: Span = (" │ ", "rule")
 
 
 def beside_each_other(place: int, lines: Sequence[DiffLine], width: int) -> Iterator[Para]:
@@ -222,24 +240,6 @@ def _wrapped(line: DiffLine, width: int, *, old: bool) -> list[Line]:
 def _filled(spans: Line, width: int) -> list[Span]:
     fitted = fit(spans, width)
     return [*fitted, (" " * (width - width_of(fitted)), "text")]
-
-
-HUGE_FILE = 600
-"""The number of lines from which a file starts folded."""
-
-MAX_LINES = 4_000
-"""How many lines in all start unfolded; also the most that are ever shown of one file."""
-
-MAX_LISTED = 200
-"""How many files the list names."""
-
-NUMBERED = 72
-"""The width from which lines have numbers."""
-
-BOTH_NUMBERED = 96
-"""The width from which they have both old and new numbers."""
-
-LISTED = "list:"
 
 
 class DiffPane(FoldPane):
@@ -400,10 +400,6 @@ def tail_of(path: str, width: int) -> str:
 def counts_of(added: int, removed: int) -> tuple[Span, ...]:
     """``+18 −3``"""
     return ((f"+{added:,}", "success"), (f" −{removed:,}", "error"))
-
-
-_LETTERS = {"new": "A", "deleted": "D", "renamed": "R", "copied": "C", "mode": "T", "binary": "B"}
-"""git's letters for what happened to a file."""
 
 
 def _letter(file: FileDiff) -> tuple[str, str]:

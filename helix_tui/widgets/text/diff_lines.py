@@ -12,6 +12,16 @@ from helix_tui.widgets.base.line import Span
 _HUNK = re.compile(r"@@+ (?:-(\d+)(?:,\d+)? )+\+(\d+)(?:,\d+)? @@+(.*)")
 _HEADER = re.compile(r'diff --(?:git|cc|combined) (?:"?a/.*?"? "?b/)?(.*?)"?$')
 
+_HEADS = (
+    ("new file", "new"),
+    ("deleted file", "deleted"),
+    ("rename from ", "renamed"),
+    ("copy from ", "copied"),
+    ("old mode", "mode"),
+    ("Binary files", "binary"),
+    ("GIT binary patch", "binary"),
+)
+
 
 class DiffLine(Struct, frozen=True):
     """One line of a hunk."""
@@ -110,17 +120,6 @@ def _read_line(file: FileDiff, line: str, old: int, new: int, parents: int) -> t
     shown = line if kind == "\\" else text
     file.lines.append(DiffLine(kind, old if in_old and parents == 1 else 0, new if in_new else 0, shown))
     return old + in_old, new + in_new
-
-
-_HEADS = (
-    ("new file", "new"),
-    ("deleted file", "deleted"),
-    ("rename from ", "renamed"),
-    ("copy from ", "copied"),
-    ("old mode", "mode"),
-    ("Binary files", "binary"),
-    ("GIT binary patch", "binary"),
-)
 
 
 def _read_head(file: FileDiff, line: str) -> None:

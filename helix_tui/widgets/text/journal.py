@@ -37,6 +37,12 @@ WIDE_ROW = 58
 LOOP = "loop"
 """The author of what a HELIX run changed by itself."""
 
+MAX_LINES = 400
+"""How many lines of a difference between two long texts are shown."""
+
+SHORT = 44
+"""The longest values for which before and after fit on one line."""
+
 
 class ChangeRow(Struct, frozen=True):
     """One change, as a row needs it; its texts are clean."""
@@ -141,13 +147,6 @@ class ChangeFilter(WordFilter):
         if key != "state":
             return []
         return [(f"state:{state}", sign.word) for state, sign in STATE_SIGNS.items() if state.startswith(value)]
-
-
-MAX_LINES = 400
-"""How many lines of a difference between two long texts are shown."""
-
-SHORT = 44
-"""The longest values for which before and after fit on one line."""
 
 
 class FieldChange(Struct, frozen=True):

@@ -21,6 +21,9 @@ MAX_CHARS = 24_000
 SHORT_LINE = 50
 """A source line shorter than this was broken on purpose, so its break is kept."""
 
+_ITEM = re.compile(r"\s*(?:[-*•]|\(?\d+[.)]|AC[-\s]?\d+[.:)])\s+")
+_CODE = re.compile(r"(`+[^`\n]+`+)")
+
 
 def prose(text: object, width: int) -> list[Line]:
     """The lines of a markdown text."""
@@ -48,10 +51,6 @@ def verbatim(text: object, width: int) -> list[Line]:
         spans = [(part, "running" if number % 2 else "text") for number, part in enumerate(_CODE.split(line)) if part]
         lines += wrap_spans(spans, max(8, width), hang) if spans else [[]]
     return lines if any(lines) else []
-
-
-_ITEM = re.compile(r"\s*(?:[-*•]|\(?\d+[.)]|AC[-\s]?\d+[.:)])\s+")
-_CODE = re.compile(r"(`+[^`\n]+`+)")
 
 
 @lru_cache(maxsize=1)

@@ -36,6 +36,16 @@ _NARROW_BAR = 5
 _KINDS = {"failure": "failure", "pattern": "pattern", "systemic": "systemic"}
 _INKS = {"failure": "waiting", "pattern": "success", "systemic": "attention bold"}
 
+_NOTE_CELLS = 14
+
+_TIGHT = 46
+"""The width below which there is no room for two texts."""
+
+MAX_LINES_OF_KIND = 40
+"""How many lines of one kind are shown."""
+
+_TREND = "▁▂▃▄▅▆▇█"
+
 
 class MemoryRow(Struct, frozen=True):
     """A memory's row in the table."""
@@ -122,12 +132,6 @@ def heading(width: int, mode: str, *, searched: bool) -> Line:
     return spread([(f"   {with_legend if room else left}", "muted")], right, width)
 
 
-_NOTE_CELLS = 14
-
-_TIGHT = 46
-"""The width below which there is no room for two texts."""
-
-
 def _effect_cells(width: int) -> int:
     """The width of the bar with its figures: bar, percentage and, if there is room, the interval."""
     if width >= 96:
@@ -185,12 +189,6 @@ def count(value: float) -> str:
 
 def _age(row: MemoryRow, now: int) -> str:
     return "—" if row.last_used is None else format_age(max(0.0, (now - row.last_used) / NS))
-
-
-MAX_LINES_OF_KIND = 40
-"""How many lines of one kind are shown."""
-
-_TREND = "▁▂▃▄▅▆▇█"
 
 
 class MemoryFacts(Struct, frozen=True):

@@ -36,6 +36,22 @@ MAX_PROSE_LINES = 6
 MAX_UNFOLDED = 200
 """How many events a search unfolds at once."""
 
+_LOOKS = {
+    "text": ("says", "text"),
+    "thinking": ("thinking", "muted italic"),
+    "route": ("route", "muted"),
+    "session": ("session", "muted"),
+    "error": ("error", "error bold"),
+}
+
+_SAID = ("text", "error")
+"""Kinds of event shown as text."""
+
+_SHORT = {"thinking": "think", "session": "sess"}
+"""Words for a narrow pane."""
+
+MAX_LINES = 3_000
+
 
 class Script:
     """All events of one attempt so far, and which result answers which call. It only grows."""
@@ -214,22 +230,6 @@ def _row(when: Span, name: Span, body: list[Span], ending: list[Span], column: i
     label = cut(name[0], column - 1)
     left: list[Span] = [when, (label + " " * max(1, column - len(label)), name[1]), *body]
     return spread(left, [(" ", "text"), *ending] if ending else [], width)
-
-
-_LOOKS = {
-    "text": ("says", "text"),
-    "thinking": ("thinking", "muted italic"),
-    "route": ("route", "muted"),
-    "session": ("session", "muted"),
-    "error": ("error", "error bold"),
-}
-
-
-_SAID = ("text", "error")
-"""Kinds of event shown as text."""
-
-_SHORT = {"thinking": "think", "session": "sess"}
-"""Words for a narrow pane."""
 
 
 class TranscriptPane(RowList):
@@ -411,9 +411,6 @@ class TranscriptPane(RowList):
                 self.select(str(place))
                 return
             place += step
-
-
-MAX_LINES = 3_000
 
 
 class RawPane(FoldPane):

@@ -32,6 +32,13 @@ MOST_LINE = 240
 MOST_DEFINITIONS = 2
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
+QUOTED = "    "
+"""Prefix of a quoted line, as for code in plain text."""
+
+MAX_MODEL_ITEMS = 20
+_USED = re.compile(r"(?im)^\W*USED\b\W*(?P<list>(?:\[?\d{1,3}\]?[\s,;>]*)+)\W*$")
+_EMPTY = re.compile(r"(?m)^\s*(?:[-*•]|\d+[.)])\s*$\n?")
+
 
 class Citation(Struct, frozen=True):
     """A cited source: the span, and its quoted lines."""
@@ -55,10 +62,6 @@ class Section(Struct, frozen=True):
     lines: tuple[str, ...]
     quote: tuple[str, ...] = ()
     """Quoted lines of the repository, below the last line."""
-
-
-QUOTED = "    "
-"""Prefix of a quoted line, as for code in plain text."""
 
 
 class Answer(Struct, frozen=True):
@@ -276,12 +279,6 @@ def say_nothing_found(kept: Sequence[Kept], missing: Sequence[Slot], queries: Se
     for one in kept:
         sources.number(one.entry.span)
     return Answer(tuple(sections), tuple(sources.by_key.values()))
-
-
-MAX_MODEL_ITEMS = 20
-
-_USED = re.compile(r"(?im)^\W*USED\b\W*(?P<list>(?:\[?\d{1,3}\]?[\s,;>]*)+)\W*$")
-_EMPTY = re.compile(r"(?m)^\s*(?:[-*•]|\d+[.)])\s*$\n?")
 
 
 class ModelAnswer(Struct, frozen=True):

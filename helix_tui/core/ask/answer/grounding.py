@@ -54,6 +54,34 @@ for _pair in re.split(r"[/\n]", _PAIRS):
         _OPPOSITE.setdefault(_one, set()).add(_other)
         _OPPOSITE.setdefault(_other, set()).add(_one)
 
+WORD_SHARE = 0.5
+
+LEAST_WORDS = 2
+"""A line with fewer content words is not a claim."""
+
+_CITED = re.compile(r"\[(\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*)\]")
+
+_NO_CLAIM = re.compile(
+    r"^\s*(?:#|not found\b|what would decide\b|it would need\b|“[^”]+” (?:failed|means)|sources?\b"
+    r"|searched\b|which do you mean|nearest\b|\[\d+\]\s+\S+:\d+)",
+    re.IGNORECASE,
+)
+
+_HEADING = re.compile(r"^[^.!?]{1,60}:?$")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=(?:\[\d)|[A-Z0-9`“\"(])")
+
+_AS_IT_STANDS = re.compile(r"`[^`]*`")
+"""Verbatim quotes: a heading such as ``3. Scope. Limits`` does not end a sentence."""
+
+_DENIAL = re.compile(
+    r"\b(?:no|not enough|insufficient|lacks?|without)\s+(?:[\w-]+\s+){0,3}"
+    r"(?:evidence|information|context|results?|sources?)\b"
+    r"|\b(?:could|can|was|were|did|do|does|am|is)(?:\s+not|n['’]t|not)\s+(?:\w+\s+){0,2}"
+    r"(?:find|found|locate|confirm|confirmed|able to find|contain|mentioned|provided|answer)\b"
+    r"|\b(?:unable|impossible)\s+to\s+(?:find|answer|confirm|determine)\b",
+    re.IGNORECASE,
+)
+
 
 def contradiction(claim: str, sources: Sequence[Span]) -> str:
     """How a claim goes beyond its sources or contradicts them; else "".
@@ -160,29 +188,6 @@ def _terms_denied(text: str) -> tuple[set[str], set[str]]:
 
 
 Tier = Literal["Grounded", "Bounded inference", "Clarify"]
-
-WORD_SHARE = 0.5
-LEAST_WORDS = 2
-"""A line with fewer content words is not a claim."""
-
-_CITED = re.compile(r"\[(\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*)\]")
-_NO_CLAIM = re.compile(
-    r"^\s*(?:#|not found\b|what would decide\b|it would need\b|“[^”]+” (?:failed|means)|sources?\b"
-    r"|searched\b|which do you mean|nearest\b|\[\d+\]\s+\S+:\d+)",
-    re.IGNORECASE,
-)
-_HEADING = re.compile(r"^[^.!?]{1,60}:?$")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=(?:\[\d)|[A-Z0-9`“\"(])")
-_AS_IT_STANDS = re.compile(r"`[^`]*`")
-"""Verbatim quotes: a heading such as ``3. Scope. Limits`` does not end a sentence."""
-_DENIAL = re.compile(
-    r"\b(?:no|not enough|insufficient|lacks?|without)\s+(?:[\w-]+\s+){0,3}"
-    r"(?:evidence|information|context|results?|sources?)\b"
-    r"|\b(?:could|can|was|were|did|do|does|am|is)(?:\s+not|n['’]t|not)\s+(?:\w+\s+){0,2}"
-    r"(?:find|found|locate|confirm|confirmed|able to find|contain|mentioned|provided|answer)\b"
-    r"|\b(?:unable|impossible)\s+to\s+(?:find|answer|confirm|determine)\b",
-    re.IGNORECASE,
-)
 
 
 class AnswerClaim(Struct, frozen=True):

@@ -22,6 +22,9 @@ _LEAD = re.compile(r"^\s*(?:#(?!!|\s*include|\s*define)|//|/\*|\*|--|;|@|\"\"\"|
 
 Lines = Sequence[str]
 
+_END = re.compile(r"(?<=[.!?])\s+|\n\s*\n|\n(?=\s*(?:[-*+•]|\d+[.)])\s)")
+_MARKS = re.compile(r"^[\s#/*\"'>|-]+|[\s*/\"'|]+$", re.MULTILINE)
+
 
 def cut_document(lines: Lines, first: int, last: int, most: int = MOST_QUOTED) -> tuple[int, int]:
     """The first and last line of the blocks of a document around some lines, all from 0 and inclusive."""
@@ -146,10 +149,6 @@ def _filled(lines: Lines, start: int, end: int) -> tuple[int, int]:
     while end > start and not lines[end].strip():
         end -= 1
     return start, end
-
-
-_END = re.compile(r"(?<=[.!?])\s+|\n\s*\n|\n(?=\s*(?:[-*+•]|\d+[.)])\s)")
-_MARKS = re.compile(r"^[\s#/*\"'>|-]+|[\s*/\"'|]+$", re.MULTILINE)
 
 
 def sentences_in(text: str) -> Iterator[tuple[str, int]]:

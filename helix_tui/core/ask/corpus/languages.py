@@ -107,27 +107,6 @@ _CPP = (
 """
 )
 
-
-class Grammar(Struct, frozen=True):
-    """The source of a grammar, and its query for definitions."""
-
-    package: str
-    function: str
-    query: str
-
-
-GRAMMARS: Mapping[str, Grammar] = {
-    "python": Grammar("tree_sitter_python", "language", _PYTHON),
-    "javascript": Grammar("tree_sitter_javascript", "language", _JAVASCRIPT),
-    "typescript": Grammar("tree_sitter_typescript", "language_typescript", _JAVASCRIPT + _TYPESCRIPT),
-    "tsx": Grammar("tree_sitter_typescript", "language_tsx", _JAVASCRIPT + _TYPESCRIPT),
-    "go": Grammar("tree_sitter_go", "language", _GO),
-    "rust": Grammar("tree_sitter_rust", "language", _RUST),
-    "java": Grammar("tree_sitter_java", "language", _JAVA),
-    "c": Grammar("tree_sitter_c", "language", _C),
-    "cpp": Grammar("tree_sitter_cpp", "language", _CPP),
-}
-
 _BY_SUFFIX: Mapping[str, str] = {
     suffix: language
     for language, suffixes in {
@@ -149,7 +128,29 @@ _BY_SUFFIX: Mapping[str, str] = {
     }.items()
     for suffix in suffixes.split()
 }
+
 DOCUMENTS = frozenset({"markdown", "restructuredtext", "asciidoc"})
+
+
+class Grammar(Struct, frozen=True):
+    """The source of a grammar, and its query for definitions."""
+
+    package: str
+    function: str
+    query: str
+
+
+GRAMMARS: Mapping[str, Grammar] = {
+    "python": Grammar("tree_sitter_python", "language", _PYTHON),
+    "javascript": Grammar("tree_sitter_javascript", "language", _JAVASCRIPT),
+    "typescript": Grammar("tree_sitter_typescript", "language_typescript", _JAVASCRIPT + _TYPESCRIPT),
+    "tsx": Grammar("tree_sitter_typescript", "language_tsx", _JAVASCRIPT + _TYPESCRIPT),
+    "go": Grammar("tree_sitter_go", "language", _GO),
+    "rust": Grammar("tree_sitter_rust", "language", _RUST),
+    "java": Grammar("tree_sitter_java", "language", _JAVA),
+    "c": Grammar("tree_sitter_c", "language", _C),
+    "cpp": Grammar("tree_sitter_cpp", "language", _CPP),
+}
 
 
 def language_of(path: str) -> str:

@@ -19,6 +19,34 @@ from helix_tui.core.ask.records import Kind
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_FENCE = re.compile(r" {0,3}(```+|~~~+)")
+_SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
+_RULE = re.compile(r"([=\-~^\"'`#*+.:_<>])\1{2,}[ \t]*$")
+_ADOC = re.compile(r"(={1,6})[ \t]+(\S.*?)[ \t]*$")
+_HEADING_MARKS = re.compile(r"[*`]+|(?<![^\W_])_+|_+(?![^\W_])|\[([^\]]*)\]\([^)]*\)|<[^>]*>|\{#[^}]*\}")
+_NOT_A_TITLE = re.compile(r"\s|[-*+>|]|\d+[.)]\s")
+MAX_SECTION = 60
+MAX_CHUNK = 80
+MERGE_UP_TO = 40
+MAX_PARSE = 6 << 20
+MAX_LINE = 20_000
+_CONTAINERS = frozenset({"class", "module", "type", "impl"})
+_LEADS = ("#", "//", "/*", "*", "@", "--", ";;", '"""', "%%")
+
+_LINE_DEFINITION = re.compile(
+    r"^[ \t]{0,12}(?:(?:export|default|public|private|protected|internal|static|final|abstract|async"
+    r"|pub(?:\([^)]*\))?|open|override|inline|local|sealed|data|virtual|unsafe|extern|readonly|declare|def\s+self\.)\s+)*"
+    r"(?P<word>function|func|fun|fn|def|defp|defmodule|defmacro|sub|proc|class|struct|trait|interface|enum|type"
+    r"|module|namespace|object|protocol|extension|record|contract|message|service|rpc|impl|mod|macro_rules!|resource|create\s+table"
+    r"|create\s+function|create\s+view)\s+(?P<name>[\w.:$!?\"-]+)",
+    re.IGNORECASE,
+)
+
+_SHELL_FUNCTION = re.compile(r"^(?P<name>[\w.:-]+)\s*\(\)\s*\{")
+MAX_TERM_LINE = 4_000
+_PLAIN = frozenset({"text", "data"})
+
 
 class Chunk(Struct, frozen=True, array_like=True):
     """A range of lines, counted from 1, both ends included; the chunks of a file cover it without overlap."""
@@ -57,16 +85,6 @@ class Pieces(Struct, frozen=True, array_like=True):
     chunks: list[Chunk]
     definitions: list[Defined]
     titles: list[Title]
-
-
-_ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
-_FENCE = re.compile(r" {0,3}(```+|~~~+)")
-_SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
-_RULE = re.compile(r"([=\-~^\"'`#*+.:_<>])\1{2,}[ \t]*$")
-_ADOC = re.compile(r"(={1,6})[ \t]+(\S.*?)[ \t]*$")
-_HEADING_MARKS = re.compile(r"[*`]+|(?<![^\W_])_+|_+(?![^\W_])|\[([^\]]*)\]\([^)]*\)|<[^>]*>|\{#[^}]*\}")
-_NOT_A_TITLE = re.compile(r"\s|[-*+>|]|\d+[.)]\s")
-MAX_SECTION = 60
 
 
 def headings(lines: list[str], language: str) -> list[Title]:
@@ -200,23 +218,6 @@ def _asciidoc(lines: list[str]) -> list[tuple[int, str, int]]:
 def _plain_title(text: str) -> str:
     """A heading without its marks."""
     return " ".join(_HEADING_MARKS.sub(lambda match: match[1] or "", text).split())[:200]
-
-
-MAX_CHUNK = 80
-MERGE_UP_TO = 40
-MAX_PARSE = 6 << 20
-MAX_LINE = 20_000
-_CONTAINERS = frozenset({"class", "module", "type", "impl"})
-_LEADS = ("#", "//", "/*", "*", "@", "--", ";;", '"""', "%%")
-_LINE_DEFINITION = re.compile(
-    r"^[ \t]{0,12}(?:(?:export|default|public|private|protected|internal|static|final|abstract|async"
-    r"|pub(?:\([^)]*\))?|open|override|inline|local|sealed|data|virtual|unsafe|extern|readonly|declare|def\s+self\.)\s+)*"
-    r"(?P<word>function|func|fun|fn|def|defp|defmodule|defmacro|sub|proc|class|struct|trait|interface|enum|type"
-    r"|module|namespace|object|protocol|extension|record|contract|message|service|rpc|impl|mod|macro_rules!|resource|create\s+table"
-    r"|create\s+function|create\s+view)\s+(?P<name>[\w.:$!?\"-]+)",
-    re.IGNORECASE,
-)
-_SHELL_FUNCTION = re.compile(r"^(?P<name>[\w.:-]+)\s*\(\)\s*\{")
 
 
 def definitions(text: str, lines: list[str], language: str) -> list[Defined]:
@@ -456,10 +457,6 @@ def enclosing(found: list[Defined], line: int) -> str:
         if one.end >= line and one.kind not in ("field", "constant"):
             return one.header
     return ""
-
-
-MAX_TERM_LINE = 4_000
-_PLAIN = frozenset({"text", "data"})
 
 
 def read_pieces(data: bytes, language: str, *, with_grammar: bool = True) -> tuple[Pieces, list[str]]:

@@ -34,6 +34,8 @@ _NOTHING = Pieces("", 0, 0, [], [], [])
 
 Report = Callable[[Progress], None]
 
+_TREE_FILE = re.compile(r"(?:^|/)(?:[^/]*[-_.])?(?:tree|dag)[^/]*\.json$", re.IGNORECASE)
+
 
 class Contents:
     """The files of one tree. One thread may ask while another refreshes."""
@@ -286,6 +288,3 @@ def _terms(text: str) -> str:
 def may_hold_tree(path: str) -> bool:
     """Whether a file's name suggests a tree: ``*-tree.json``, ``dag*.json``."""
     return _TREE_FILE.search(path) is not None
-
-
-_TREE_FILE = re.compile(r"(?:^|/)(?:[^/]*[-_.])?(?:tree|dag)[^/]*\.json$", re.IGNORECASE)

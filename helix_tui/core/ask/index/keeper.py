@@ -22,6 +22,10 @@ from helix_tui.core.ground.text import clean_line
 QUIET_MS = 800
 """How long files must be unchanged before they are read again."""
 
+PATIENCE_S = 3.0
+"""How long a question waits for the whole repository once a part of it can be searched: a small one is complete by
+then, and a large one is searched as far as it was read."""
+
 
 class State(Struct, frozen=True):
     """The state of the index."""
@@ -30,11 +34,6 @@ class State(Struct, frozen=True):
     progress: Progress | None = None
     """How far reading is; None if nothing is being read."""
     problem: str = ""
-
-
-PATIENCE_S = 3.0
-"""How long a question waits for the whole repository once a part of it can be searched: a small one is complete by
-then, and a large one is searched as far as it was read."""
 
 
 class IndexKeeper:

@@ -30,6 +30,38 @@ RECOMMENDED = (
 """Fields of a node that make it reproducible (docs/knowledge/dag-node-schema.md)."""
 MAX_FIELD_BYTES = 4_000
 
+REQUIRED = ("id", "title", "summary", "tags", "evidence")
+_KEBAB = re.compile(r"[a-z0-9]+(?:[-.][a-z0-9]+)*")
+
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "inputs": list,
+    "outputs": list,
+    "assumptions": list,
+    "dependencies": list,
+    "validity": dict,
+    "deterministic": bool,
+    "tolerance": dict,
+    "environment": dict,
+    "predictability": dict,
+    "tags": list,
+    "evidence": list,
+    "children": list,
+    "links": list,
+}
+
+_NAMED = {"inputs": ("name", "type", "unit", "source"), "outputs": ("name", "type", "unit", "path")}
+
+_KNOWN: Mapping[str, tuple[str, ...]] = {
+    "": ("version", "rootId", "treeId", "label", "nodes"),
+    "node": (*REQUIRED, *RECOMMENDED, "excerpt", "nodeType", "links", "children"),
+    "link": ("rel", "to"),
+    "evidence": ("type", "path", "heading", "contains", "symbol", "field", "content_hash", "repo_rev"),
+    **_NAMED,
+}
+"""What has fields -> the fields that are known."""
+
+_NEEDS = {"doc": "path", "code": "path", "test": "path", "telemetry": "field"}
+
 
 def read_tree(path: str, data: bytes) -> Tree | None:
     """The tree in a JSON file, or None. A node without id or title is left out."""
@@ -118,34 +150,6 @@ def _text(value: object) -> str:
 def _list(value: object) -> list[Any]:
     return value[:2_000] if isinstance(value, list) else []
 
-
-REQUIRED = ("id", "title", "summary", "tags", "evidence")
-_KEBAB = re.compile(r"[a-z0-9]+(?:[-.][a-z0-9]+)*")
-_KINDS: Mapping[str, type | tuple[type, ...]] = {
-    "inputs": list,
-    "outputs": list,
-    "assumptions": list,
-    "dependencies": list,
-    "validity": dict,
-    "deterministic": bool,
-    "tolerance": dict,
-    "environment": dict,
-    "predictability": dict,
-    "tags": list,
-    "evidence": list,
-    "children": list,
-    "links": list,
-}
-_NAMED = {"inputs": ("name", "type", "unit", "source"), "outputs": ("name", "type", "unit", "path")}
-_KNOWN: Mapping[str, tuple[str, ...]] = {
-    "": ("version", "rootId", "treeId", "label", "nodes"),
-    "node": (*REQUIRED, *RECOMMENDED, "excerpt", "nodeType", "links", "children"),
-    "link": ("rel", "to"),
-    "evidence": ("type", "path", "heading", "contains", "symbol", "field", "content_hash", "repo_rev"),
-    **_NAMED,
-}
-"""What has fields -> the fields that are known."""
-_NEEDS = {"doc": "path", "code": "path", "test": "path", "telemetry": "field"}
 
 ReadFile = Callable[[str], bytes | None]
 """Returns the content of a file of the repository, or None."""

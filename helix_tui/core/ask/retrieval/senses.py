@@ -34,6 +34,9 @@ Reason = Literal["not_ambiguous", "one_sense", "evidence_dominance", "split", "u
 _QUALIFIER = re.compile(r"\s+\([^()\d]+\)\s*$")
 """The qualifier after a name: "Shutter (optics)"."""
 
+_SAYS_WHAT = re.compile(r"\b(is|are|means|denotes|stands for|refers to)\b|:\s|\s[—–-]\s")
+MOST_WORDS = 4
+
 
 class Anchor(Struct, frozen=True):
     """A place that names a sense."""
@@ -265,9 +268,6 @@ def _is_proof(span: Span, focus: tuple[str, ...]) -> bool:
     return any(defines(line, focus) for line in span.text.split("\n"))
 
 
-_SAYS_WHAT = re.compile(r"\b(is|are|means|denotes|stands for|refers to)\b|:\s|\s[—–-]\s")
-
-
 def defines(line: str, focus: Sequence[str]) -> bool:
     """Whether a line defines a word: the word among its first few, then "is", "means" or similar, a colon or a dash."""
     found = _SAYS_WHAT.search(line)
@@ -275,9 +275,6 @@ def defines(line: str, focus: Sequence[str]) -> bool:
         return False
     before = line[: found.start()]
     return len(before.split()) <= len(focus) + 4 and terms_in(before).issuperset(focus)
-
-
-MOST_WORDS = 4
 
 
 def concepts_in(library: RepositoryIndex, question: Question) -> tuple[str, ...]:

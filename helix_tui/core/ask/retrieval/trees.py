@@ -27,6 +27,36 @@ Depth = Literal["root_to_anchor", "full_path", "anchors_only"]
 
 DEPTHS: tuple[Depth, ...] = get_args(Depth)
 
+_RANGES: dict[str, tuple[float, float]] = {
+    "min_doc_span_count": (0, 50),
+    "min_slot_coverage_ratio": (0, 1),
+    "max_iters": (1, 12),
+    "max_files": (1, 200),
+    "max_span_bytes": (120, 100_000),
+    "max_runtime_ms": (0, 600_000),
+    "dominance_threshold": (0, 1),
+    "grounded_claim_threshold": (0, 1),
+    "max_items": (1, 100),
+    "max_spans": (1, 200),
+    "max_spans_per_file": (1, 20),
+    "max_bytes": (500, 400_000),
+    "max_symbols": (0, 50),
+    "max_code_spans": (0, 50),
+    "max_code_bytes": (0, 200_000),
+    "max_prompt_bytes": (1_000, 400_000),
+}
+
+_HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
+MOST_TREES = 3
+MOST_ANCHORS = 3
+MOST_NODES = 24
+
+MOST_AROUND = 4
+"""Children of an anchor that a full path shows."""
+
+LEAST_SCORE = 4
+"""Score from which a node matches a question (docs/formats/ask.md §3.3)."""
+
 
 class BudgetError(HelixError, ValueError):
     """An unknown budget, or an invalid value; the message says what is valid."""
@@ -69,25 +99,6 @@ class Policy(Struct, frozen=True):
     """Bytes of evidence for a model; less for one with a small context."""
 
 
-_RANGES: dict[str, tuple[float, float]] = {
-    "min_doc_span_count": (0, 50),
-    "min_slot_coverage_ratio": (0, 1),
-    "max_iters": (1, 12),
-    "max_files": (1, 200),
-    "max_span_bytes": (120, 100_000),
-    "max_runtime_ms": (0, 600_000),
-    "dominance_threshold": (0, 1),
-    "grounded_claim_threshold": (0, 1),
-    "max_items": (1, 100),
-    "max_spans": (1, 200),
-    "max_spans_per_file": (1, 20),
-    "max_bytes": (500, 400_000),
-    "max_symbols": (0, 50),
-    "max_code_spans": (0, 50),
-    "max_code_bytes": (0, 200_000),
-    "max_prompt_bytes": (1_000, 400_000),
-}
-
 _INTEGERS = frozenset(name for name, value in asdict(Policy()).items() if isinstance(value, int))
 
 
@@ -118,15 +129,6 @@ def with_budgets(policy: Policy, settings: Iterable[str]) -> Policy:
         values[name] = int(value) if whole else value
     return replace(policy, **values)
 
-
-_HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
-MOST_TREES = 3
-MOST_ANCHORS = 3
-MOST_NODES = 24
-MOST_AROUND = 4
-"""Children of an anchor that a full path shows."""
-LEAST_SCORE = 4
-"""Score from which a node matches a question (docs/formats/ask.md §3.3)."""
 
 Part = Literal["root", "walk", "anchor", "around"]
 

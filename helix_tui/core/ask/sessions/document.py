@@ -27,6 +27,9 @@ from helix_tui.core.ground.writes import replace_file
 
 MOST_RANKED = 100
 
+_HEAD = ("question", "kind", "revision", "slots", "thresholds")
+_PARTS = {"ambiguity": ("ambiguity_",), "alignment": ("code_", "symbols_"), "compaction": ("compaction_",)}
+
 
 def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict[str, Any]:
     """The whole run; everything but ``timings_ms`` and ``model`` depends only on question and content."""
@@ -343,10 +346,6 @@ def _model(run: AskRun) -> dict[str, Any]:
         "used": list(run.read.used),
         "left_out": [{"text": one.text, "why": one.why} for one in run.read.left_out],
     }
-
-
-_HEAD = ("question", "kind", "revision", "slots", "thresholds")
-_PARTS = {"ambiguity": ("ambiguity_",), "alignment": ("code_", "symbols_"), "compaction": ("compaction_",)}
 
 
 def write_trace(path: Path, document: Mapping[str, Any]) -> str:

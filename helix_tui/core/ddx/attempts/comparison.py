@@ -11,6 +11,9 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import AttemptCheck, Diff, git_diff, read_diff, read_evidence, result_of
 from helix_tui.core.ground.text import clean_line
 
+MOST_PATHS = 500
+"""Files that the difference of two results is asked of."""
+
 
 class Side(Struct, frozen=True):
     """One of the two, with what has to be read of it."""
@@ -57,10 +60,6 @@ def _between(root: Path, earlier: Side, later: Side, timeout: float) -> Diff:
         return Diff(error="both have the same result")
     paths = sorted(touched(earlier.diff.text) | touched(later.diff.text))
     return git_diff(root, one, other, paths=paths[:MOST_PATHS], timeout=timeout)
-
-
-MOST_PATHS = 500
-"""Files that the difference of two results is asked of."""
 
 
 def touched(text: str) -> set[str]:

@@ -21,6 +21,8 @@ PARTS: tuple[Part, ...] = ("work", "reviews", "checks", "triage", "other")
 of a failure, or anything without a bead (a question, a planning stage).
 """
 
+_NOTHING = (0.0, 0, 0, 0, 0)
+
 
 class AgentCall(Struct, frozen=True):
     """One call of an agent. ``usd`` and ``tokens`` are None if they were not recorded."""
@@ -120,9 +122,6 @@ class Sums(Struct, frozen=True):
             "calls": whole_.calls,
             "parts": {part: self.parts[part].record() for part in PARTS if part in self.parts},
         }
-
-
-_NOTHING = (0.0, 0, 0, 0, 0)
 
 
 def sum_calls(calls: Iterable[AgentCall], since: int | None = None, until: int | None = None) -> Sums:

@@ -30,6 +30,9 @@ _MOST_FILES = 500
 _REVISION = re.compile(r"[0-9a-f]{7,64}\Z")
 _REFERENCE = re.compile(r"refs/ddx/[A-Za-z0-9._/-]+\Z")
 
+# a user's settings (external tools, textconv, colours, a subfolder) must not change what is shown
+_PLAIN_DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-relative", "--ignore-submodules", "-M")
+
 
 class EvidenceFile(Struct, frozen=True):
     """One file of a bundle."""
@@ -224,10 +227,6 @@ def _object(path: Path, problems: list[str]) -> dict[str, Any]:
     except ValueError as error:
         problems.append(clean_line(f"{path.name}: {error}", 200))
         return {}
-
-
-# a user's settings (external tools, textconv, colours, a subfolder) must not change what is shown
-_PLAIN_DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-relative", "--ignore-submodules", "-M")
 
 
 def _missing_revision(root: Path, revisions: tuple[str, ...], timeout: float) -> str:

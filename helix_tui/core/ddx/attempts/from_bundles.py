@@ -37,6 +37,9 @@ MAX_BUNDLES = 40_000
 hundreds, and DDx archives old ones.
 """
 
+_SIZES = (4, 8, 16, 32, 64)
+"""Limits of the prompt size classes, in KB."""
+
 
 class FoundBundle(Struct, frozen=True):
     """The content of a bundle folder: an attempt's pieces, or a review of an attempt."""
@@ -288,10 +291,6 @@ def _manifest_piece(name: str, folder: Path, manifest: Mapping[str, Any]) -> Pie
         memories=_memory_class(manifest),
         folder=folder,
     )
-
-
-_SIZES = (4, 8, 16, 32, 64)
-"""Limits of the prompt size classes, in KB."""
 
 
 def _prompt_class(folder: Path, source: str) -> str:

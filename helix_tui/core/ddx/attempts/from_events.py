@@ -24,6 +24,33 @@ from helix_tui.core.ddx.names import ATTEMPT_ID, began_at, event_kind
 from helix_tui.core.ground.files import Stamp, below, read_bytes, stamp_of
 from helix_tui.core.ground.text import clean_block, clean_line
 
+REJECTED = "preserved-result-rejected"
+"""Event kinds for a kept commit that must not land: ``bead update --reject-preserved``, or it no longer merges."""
+
+ACCEPTED = ("triaged", "needs_human_resolved")
+"""Event kinds for a parked bead that a person has given back: ``bead update --status open``, ``human resolve``."""
+
+_BOX = re.compile("[\u2500-\u257f]+")
+"""Box-drawing characters."""
+
+_KEY_VALUE = re.compile(r"\w+=")
+
+MAX_TOLD = 20_000
+"""Characters of what is told: a reason of some paragraphs."""
+
+_IN_PATH = re.compile(rf"executions/(?P<id>{ATTEMPT_ID.pattern})")
+
+_IS_VALUE = re.compile(r'(?:^|\n)[\w -]*[:=] ?[^\s"]*\Z|":\s*"[^"\s]*\Z')
+"""The text before a path that is the value of a key: ``artifact: .ddx/``, ``"evidence":".ddx/``."""
+
+_WORKTREE = "execute-bead-wt-"
+"""Prefix of the folder of an attempt's work tree; the bead and the attempt follow."""
+
+_MARK = _WORKTREE.encode()
+
+_MADE_IN = re.compile(rf"\.{_WORKTREE}(.+)-({ATTEMPT_ID.pattern})-[0-9a-f]{{8}}\Z")
+"""Id of a bead that an agent filed in its work tree, where DDx used the folder's name as the project's."""
+
 
 class EventRow(Struct, frozen=True):
     """One event of a bead about an attempt."""
@@ -57,15 +84,6 @@ class _Story(Struct, gc=False):
 _decode_row = msgspec.json.Decoder(_Row).decode
 _decode_story = msgspec.json.Decoder(_Story).decode
 _decode_event = msgspec.json.Decoder(_Event).decode
-
-REJECTED = "preserved-result-rejected"
-"""Event kinds for a kept commit that must not land: ``bead update --reject-preserved``, or it no longer merges."""
-
-ACCEPTED = ("triaged", "needs_human_resolved")
-"""Event kinds for a parked bead that a person has given back: ``bead update --status open``, ``human resolve``."""
-
-_BOX = re.compile("[\u2500-\u257f]+")
-"""Box-drawing characters."""
 
 
 class BeadEvents:
@@ -255,12 +273,6 @@ def told_below(bead: Bead, attempt: Attempt) -> str:
     return clean_block("\n".join(prose), MAX_TOLD).strip() or clean_block(event_values(body).get("gate_summary", ""))
 
 
-_KEY_VALUE = re.compile(r"\w+=")
-
-MAX_TOLD = 20_000
-"""Characters of what is told: a reason of some paragraphs."""
-
-
 def found_fault(bead: Bead, attempt: Attempt) -> str:
     """The first line of what a review found, from an attempt's event; "" if there is none."""
     said = told_below(bead, attempt).partition("\n")[0]
@@ -329,12 +341,6 @@ def event_values(body: str) -> dict[str, str]:
     return {key: value.strip() for key, equals, value in pairs if equals and key.isidentifier()}
 
 
-_IN_PATH = re.compile(rf"executions/(?P<id>{ATTEMPT_ID.pattern})")
-
-_IS_VALUE = re.compile(r'(?:^|\n)[\w -]*[:=] ?[^\s"]*\Z|":\s*"[^"\s]*\Z')
-"""The text before a path that is the value of a key: ``artifact: .ddx/``, ``"evidence":".ddx/``."""
-
-
 def attempt_named(body: str, bead_id: str = "", known: Collection[str] = ()) -> str:
     """The attempt that an event names: in its JSON body, as ``attempt_id=``, inside a reference or a path, or by the
     work tree of an attempt at ``bead_id``.
@@ -357,15 +363,6 @@ def attempt_named(body: str, bead_id: str = "", known: Collection[str] = ()) -> 
             return attempt_id
     # ids start with a time: the largest is the newest attempt
     return max(in_worktrees(body, bead_id), default="") if bead_id else ""
-
-
-_WORKTREE = "execute-bead-wt-"
-"""Prefix of the folder of an attempt's work tree; the bead and the attempt follow."""
-
-_MARK = _WORKTREE.encode()
-
-_MADE_IN = re.compile(rf"\.{_WORKTREE}(.+)-({ATTEMPT_ID.pattern})-[0-9a-f]{{8}}\Z")
-"""Id of a bead that an agent filed in its work tree, where DDx used the folder's name as the project's."""
 
 
 def in_worktrees(said: str, bead_id: str) -> set[str]:

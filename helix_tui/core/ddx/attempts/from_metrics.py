@@ -11,6 +11,9 @@ from msgspec import Struct
 from helix_tui.core.ddx.attempts.pieces import Piece
 from helix_tui.core.ddx.files import LineTail, decode_object, instant, money, text, whole
 
+MAX_ROWS = 40_000
+"""Maximum number of rows kept, the last written: 0.6 KB each, 24 MB in all."""
+
 
 class MetricRow(Struct, gc=False):
     """One row; fields of a later schema are left out."""
@@ -35,10 +38,6 @@ class MetricRow(Struct, gc=False):
 
 
 _decode_metric = msgspec.json.Decoder(MetricRow).decode
-
-
-MAX_ROWS = 40_000
-"""Maximum number of rows kept, the last written: 0.6 KB each, 24 MB in all."""
 
 
 class MetricsFile:

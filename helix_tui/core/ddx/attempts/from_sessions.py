@@ -31,6 +31,9 @@ NEAR_ROWS = 16
 _NOT_REACHED = ("ResolveRoute:", "under-specified routing", "no viable routing candidate")
 """Details of a call for which ddx found no agent, so that none was called."""
 
+CHECKED_S = 900
+"""Seconds between ddx's readiness check of a bead and the attempt that follows."""
+
 
 class _Row(Struct, gc=False, rename="camel"):
     """One row; fields of a later schema are left out."""
@@ -185,10 +188,6 @@ def _following(indexed: IndexedCall, before: list[IndexedCall]) -> IndexedCall:
             return replace(indexed, call=named)
         followed |= {attempt_id} if each.call.part in ("reviews", "triage") else set()
     return indexed
-
-
-CHECKED_S = 900
-"""Seconds between ddx's readiness check of a bead and the attempt that follows."""
 
 
 class Spent:

@@ -56,6 +56,15 @@ _TARGETS = ("HEAD", "refs/heads/main", "refs/heads/master")
 since.
 """
 
+_NEAR = 180 * NS
+"""How far an event may be from an attempt's end to be assigned to it, if nothing else links them."""
+
+_LONGEST = 12 * 3600 * NS
+"""How long after its start an attempt known only from its work tree may have ended."""
+
+MAX_LOOP_RESULTS = 40_000
+"""Maximum number of loop results kept, the last reported: 0.6 KB each, 24 MB in all."""
+
 
 class BranchHistory:
     """Says whether a revision is in the history of the target branch. Runs git: not for the UI thread."""
@@ -155,15 +164,6 @@ def merge_report(branch: BranchHistory | None, report: Piece) -> Attempt:
     branch.look(made)
     return merge(report.attempt_id, {report.source: report}, on_branch=branch.holds_any(made))
 
-
-_NEAR = 180 * NS
-"""How far an event may be from an attempt's end to be assigned to it, if nothing else links them."""
-
-_LONGEST = 12 * 3600 * NS
-"""How long after its start an attempt known only from its work tree may have ended."""
-
-MAX_LOOP_RESULTS = 40_000
-"""Maximum number of loop results kept, the last reported: 0.6 KB each, 24 MB in all."""
 
 _Pieces = dict[str, dict[Source, Piece]]
 

@@ -17,6 +17,47 @@ from helix_tui.core.ground.time import NS, format_span
 
 Interpretation = Literal["resolvable", "parked", "physics-level"]
 
+_LANDED, _DONE = "nothing to do: it landed", "nothing to do"
+
+_OVER_WITH_ITS_BEAD = frozenset({"kept_aside", "refused", "no_change", "failed", "interrupted"})
+"""Outcomes about which nothing is to be done once the bead is finished."""
+
+_CONTRADICTION = re.compile(
+    r"\b(contradict\w*|mutually exclusive|cannot (both|coexist)|conflicting (requirements?|constraints?))\b",
+    re.IGNORECASE,
+)
+
+_BY_STATUS = {
+    "land_retry": "landing is tried again by the loop",
+    "post_run_check_failed": "see which check failed, fix the preserved change, or try again",
+    "ratchet_failed": "see which measure got worse, fix the preserved change, or try again",
+    "preserved_needs_review": "review the preserved change, then land it or reject it",
+    "push_failed": "push by hand, or correct the remote",
+    "push_conflict": "fetch, rebase and push by hand",
+    "declined_needs_decomposition": "split the bead",
+    "no_evidence_produced": "read the transcript; the agent must commit or say why it changed nothing",
+    "no_changes": "read its reason; close the bead if it is done, otherwise sharpen its acceptance",
+    "structural_validation_failed": "add the fields that the bead lacks",
+    "resource_exhausted": "free disk or memory, then start the loop again",
+    "review_request_clarification": "answer the reviewer in the bead, then open it again",
+    "review_terminal_block": "read the review; split or rewrite the bead",
+    "review_malfunction": "read the change yourself; the reviewer gave no usable verdict",
+}
+
+_BY_FAILURE = {
+    "timeout": "split the bead, or give it more time",
+    "context_overflow": "split the bead: it did not fit into the model's context",
+    "no_viable_provider": "change the route: no provider was available",
+    "auth_error": "sign in to the provider again",
+    "worktree_lost": "try again: its work tree was removed",
+    "attempt_integrity": "read the result: the attempt did not keep to its contract",
+    "blocked_by_passthrough_constraint": "do not pin the harness or model",
+    "resource_exhausted": "free disk or memory, then start the loop again",
+}
+
+_LIMIT = re.compile(r"(?<!\d)429(?!\d)|rate limit|usage limit|quota", re.IGNORECASE)
+"""Messages of a provider about its limits, which ddx of May also reports as ``auth_error``."""
+
 
 class Reading(Struct, frozen=True):
     """HELIX's reading of an outcome: its class of conflict, if any, and the suggested next step."""
@@ -70,13 +111,6 @@ def _reading(attempt: Attempt, now: int, parked: str) -> tuple[Interpretation | 
     return "resolvable", _follow_up(attempt, now)
 
 
-_LANDED, _DONE = "nothing to do: it landed", "nothing to do"
-
-
-_OVER_WITH_ITS_BEAD = frozenset({"kept_aside", "refused", "no_change", "failed", "interrupted"})
-"""Outcomes about which nothing is to be done once the bead is finished."""
-
-
 def _left_open(attempt: Attempt, state: str) -> str:
     """The follow-up of an attempt that did its work, though its bead is open."""
     what = "it landed" if attempt.landed else "the work was done before"
@@ -96,48 +130,8 @@ def _after_landing(attempt: Attempt) -> str:
     return _LANDED
 
 
-_CONTRADICTION = re.compile(
-    r"\b(contradict\w*|mutually exclusive|cannot (both|coexist)|conflicting (requirements?|constraints?))\b",
-    re.IGNORECASE,
-)
-
-
 def _contradicts(attempt: Attempt) -> bool:
     return _CONTRADICTION.search(attempt.no_changes_rationale) is not None
-
-
-_BY_STATUS = {
-    "land_retry": "landing is tried again by the loop",
-    "post_run_check_failed": "see which check failed, fix the preserved change, or try again",
-    "ratchet_failed": "see which measure got worse, fix the preserved change, or try again",
-    "preserved_needs_review": "review the preserved change, then land it or reject it",
-    "push_failed": "push by hand, or correct the remote",
-    "push_conflict": "fetch, rebase and push by hand",
-    "declined_needs_decomposition": "split the bead",
-    "no_evidence_produced": "read the transcript; the agent must commit or say why it changed nothing",
-    "no_changes": "read its reason; close the bead if it is done, otherwise sharpen its acceptance",
-    "structural_validation_failed": "add the fields that the bead lacks",
-    "resource_exhausted": "free disk or memory, then start the loop again",
-    "review_request_clarification": "answer the reviewer in the bead, then open it again",
-    "review_terminal_block": "read the review; split or rewrite the bead",
-    "review_malfunction": "read the change yourself; the reviewer gave no usable verdict",
-}
-
-
-_BY_FAILURE = {
-    "timeout": "split the bead, or give it more time",
-    "context_overflow": "split the bead: it did not fit into the model's context",
-    "no_viable_provider": "change the route: no provider was available",
-    "auth_error": "sign in to the provider again",
-    "worktree_lost": "try again: its work tree was removed",
-    "attempt_integrity": "read the result: the attempt did not keep to its contract",
-    "blocked_by_passthrough_constraint": "do not pin the harness or model",
-    "resource_exhausted": "free disk or memory, then start the loop again",
-}
-
-
-_LIMIT = re.compile(r"(?<!\d)429(?!\d)|rate limit|usage limit|quota", re.IGNORECASE)
-"""Messages of a provider about its limits, which ddx of May also reports as ``auth_error``."""
 
 
 def _follow_up(attempt: Attempt, now: int) -> str:

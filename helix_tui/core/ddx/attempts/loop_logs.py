@@ -15,6 +15,8 @@ from helix_tui.core.ground.time import parse_instant
 
 _NO_DATA: dict[str, Any] = {}
 
+_THROWN_AWAY = "project root mutation rejected"
+
 
 class LoopEntry(Struct, frozen=True):
     """One line of a loop log."""
@@ -33,9 +35,6 @@ class LoopEntry(Struct, frozen=True):
         """A text field of its data, or ""."""
         value = self.data.get(key)
         return value if isinstance(value, str) else ""
-
-
-_THROWN_AWAY = "project root mutation rejected"
 
 
 def unrecorded_checks(entries: Iterable[LoopEntry]) -> Iterator[AgentCall]:

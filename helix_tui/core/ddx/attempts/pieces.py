@@ -20,6 +20,45 @@ from helix_tui.core.ddx.names import began_at
 
 Source = Literal["recovery", "loop", "event", "metrics", "result", "cost", "manifest", "name", "run-state", "heartbeat"]
 
+_END: tuple[Source, ...] = ("recovery", "loop", "event", "metrics", "result")
+"""Sources on the end of an attempt, strongest first."""
+
+_OWN: tuple[Source, ...] = (
+    "result", "metrics", "cost", "event", "loop", "recovery", "manifest", "name", "run-state", "heartbeat",
+)  # fmt: skip
+"""Sources on the attempt's other fields, best first."""
+
+_BY_END = ("detail", "result_rev", "preserve_ref", "retry_after")
+
+_BY_OWN = (
+    "bead_id",
+    "outcome",
+    "worker_id",
+    "session_id",
+    "harness",
+    "model",
+    "provider",
+    "duration_ms",
+    "cost_usd",
+    "base_rev",
+    "landed_rev",
+    "candidate_ref",
+    "land_status",
+    "no_changes_rationale",
+    "failure_mode",
+    "error",
+    "exit_code",
+    "stopped",
+    "effort",
+    "prompt",
+    "context",
+    "memories",
+)
+
+_TEXTS = frozenset(
+    name for name in (*_BY_END, *_BY_OWN) if name not in {"retry_after", "duration_ms", "cost_usd", "exit_code"}
+)
+
 
 class Piece(Struct):
     """What one source says about one attempt; zero values where it is silent."""
@@ -80,45 +119,6 @@ class RowFacts(Struct, frozen=True):
 
 
 NO_ROW = RowFacts()
-
-
-_END: tuple[Source, ...] = ("recovery", "loop", "event", "metrics", "result")
-"""Sources on the end of an attempt, strongest first."""
-
-
-_OWN: tuple[Source, ...] = (
-    "result", "metrics", "cost", "event", "loop", "recovery", "manifest", "name", "run-state", "heartbeat",
-)  # fmt: skip
-"""Sources on the attempt's other fields, best first."""
-
-
-_BY_END = ("detail", "result_rev", "preserve_ref", "retry_after")
-
-
-_BY_OWN = (
-    "bead_id",
-    "outcome",
-    "worker_id",
-    "session_id",
-    "harness",
-    "model",
-    "provider",
-    "duration_ms",
-    "cost_usd",
-    "base_rev",
-    "landed_rev",
-    "candidate_ref",
-    "land_status",
-    "no_changes_rationale",
-    "failure_mode",
-    "error",
-    "exit_code",
-    "stopped",
-    "effort",
-    "prompt",
-    "context",
-    "memories",
-)
 
 
 def merge(
@@ -202,11 +202,6 @@ def _first(pieces: Iterable[Piece], name: str) -> Any:
         if value is not None and value != "":
             return value
     return empty
-
-
-_TEXTS = frozenset(
-    name for name in (*_BY_END, *_BY_OWN) if name not in {"retry_after", "duration_ms", "cost_usd", "exit_code"}
-)
 
 
 def _tokens(own: Sequence[Piece]) -> Tokens:

@@ -12,6 +12,12 @@ from msgspec import Struct
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
 
+_REPORTED = frozenset({"project_root", "attempts", "results", "no_ready_work"})
+"""Fields that identify a report among the objects of a text stream (docs/formats/ddx.md §4)."""
+
+_OBJECT_START = re.compile(r'^\{(?=\r?$|")', re.MULTILINE)
+_DECODER = json.JSONDecoder()
+
 
 class LoopReport(Struct, frozen=True):
     """The object that ``--json`` prints at the end, with the fields of any release."""
@@ -67,10 +73,3 @@ def parse_report(output: str) -> LoopReport:
     if found is None:
         raise MalformedReport(problem)
     return LoopReport(found[0], output[: found[1]])
-
-
-_REPORTED = frozenset({"project_root", "attempts", "results", "no_ready_work"})
-"""Fields that identify a report among the objects of a text stream (docs/formats/ddx.md §4)."""
-
-_OBJECT_START = re.compile(r'^\{(?=\r?$|")', re.MULTILINE)
-_DECODER = json.JSONDecoder()

@@ -27,6 +27,22 @@ OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 HEADINGS: tuple[StatusClass, ...] = get_args(StatusClass)
 
+_NOTHING_TO_LAND: frozenset[Outcome] = frozenset({"failed", "no_change", "satisfied"})
+"""Outcomes that a commit outside the branch does not change."""
+
+_REVIEWED_AFTER = frozenset({"review_request_changes", "review_block", "review_malfunction"})
+"""April's statuses for a review that found faults after landing; later releases use them before landing."""
+
+_SATISFIED = re.compile(r"\s*status:\s*already_satisfied\b")
+"""The start of a rationale that says that there was nothing to do; the loop then verifies it (docs/formats/ddx.md §5).
+"""
+
+_STOPPED = re.compile(
+    r"(escalation exhausted: )?"
+    r"(cancell?ed|context cancell?ed|interrupted|signal: (terminated|killed|interrupt))\W*\Z",
+    re.IGNORECASE,
+)
+
 
 class OutcomeRow(Struct, frozen=True):
     """What there is to know of one outcome."""
@@ -253,23 +269,6 @@ def _aside(attempt: AttemptEnd, proof: Proof, why: str) -> AttemptVerdict:
     known = status_of(attempt.status)
     refused = known.outcome == "refused"
     return AttemptVerdict("refused" if refused else "kept_aside", proof, f"{why}; {known.meaning}" if refused else why)
-
-
-_NOTHING_TO_LAND: frozenset[Outcome] = frozenset({"failed", "no_change", "satisfied"})
-"""Outcomes that a commit outside the branch does not change."""
-
-_REVIEWED_AFTER = frozenset({"review_request_changes", "review_block", "review_malfunction"})
-"""April's statuses for a review that found faults after landing; later releases use them before landing."""
-
-_SATISFIED = re.compile(r"\s*status:\s*already_satisfied\b")
-"""The start of a rationale that says that there was nothing to do; the loop then verifies it (docs/formats/ddx.md §5).
-"""
-
-_STOPPED = re.compile(
-    r"(escalation exhausted: )?"
-    r"(cancell?ed|context cancell?ed|interrupted|signal: (terminated|killed|interrupt))\W*\Z",
-    re.IGNORECASE,
-)
 
 
 def _stop(attempt: AttemptEnd) -> str:

@@ -29,6 +29,13 @@ _NEAR_NS = 2 * NS
 _Call = tuple[str, int | None]
 """A tool's name and when it was called."""
 
+MOST_LINES = 50_000
+"""Maximum number of lines and calls of one attempt kept for comparison, 0.2 KB each: ten times the longest transcript
+seen. An older line is shown twice if its file is copied.
+"""
+
+_CAP = 16 << 20
+
 
 def transcript_folders(
     ddx_dir: Path, attempt_id: str, worktree: Path | None, parents: Sequence[Path] = ()
@@ -37,12 +44,6 @@ def transcript_folders(
     above = [*(folder / ".ddx" for folder in (worktree, *parents) if folder is not None), ddx_dir]
     places = [below(folder / "executions", attempt_id) / EMBEDDED for folder in above]
     return tuple(dict.fromkeys(places))
-
-
-MOST_LINES = 50_000
-"""Maximum number of lines and calls of one attempt kept for comparison, 0.2 KB each: ten times the longest transcript
-seen. An older line is shown twice if its file is copied.
-"""
 
 
 class TranscriptTail:
@@ -219,9 +220,6 @@ def _born(path: Path) -> int:
     """The nanoseconds in a transcript's name, which order sessions."""
     digits = path.stem.rpartition("-")[2]
     return int(digits) if digits.isdecimal() and len(digits) < 25 else 0
-
-
-_CAP = 16 << 20
 
 
 def attached_events(ddx_dir: Path, bead: Bead) -> list[dict[str, Any]]:

@@ -21,6 +21,16 @@ SUMMARY = 300
 
 DETAIL = 40_000
 
+_TELLING = ("command", "cmd", "file_path", "path", "notebook_path", "pattern", "query", "url", "prompt", "description")
+
+# ddx writes `3000tok` in its messages
+_TOKENS = re.compile(r"\b(\d{1,15})tok\b", re.ASCII)
+
+_PAIR = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+# some releases keep work trees in a pool, each in a ``slot-N`` below its folder
+_WORKTREE = re.compile(r"[^\s\"'=]*/\.execute-bead-[^\s/\"']+(?:/slot-\d+)?/?")
+
 
 class Event(Struct, frozen=True):
     """One step of an agent at work. ``summary`` and ``detail`` are cleaned and safe to show."""
@@ -89,20 +99,6 @@ def target(given: Any) -> str:
 def shorten_paths(text: str) -> str:
     """Paths inside an attempt's work tree as paths inside the project."""
     return _WORKTREE.sub("", text) if ".execute-bead-" in text else text
-
-
-_TELLING = ("command", "cmd", "file_path", "path", "notebook_path", "pattern", "query", "url", "prompt", "description")
-
-
-# ddx writes `3000tok` in its messages
-_TOKENS = re.compile(r"\b(\d{1,15})tok\b", re.ASCII)
-
-
-_PAIR = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-
-
-# some releases keep work trees in a pool, each in a ``slot-N`` below its folder
-_WORKTREE = re.compile(r"[^\s\"'=]*/\.execute-bead-[^\s/\"']+(?:/slot-\d+)?/?")
 
 
 def _progress(data: dict[str, Any]) -> dict[str, Any]:

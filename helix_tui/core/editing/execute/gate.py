@@ -44,6 +44,12 @@ POLL_S = 0.02
 _last_held: dict[str, float] = {}
 """The lock file last held by this process, and until when (monotonic seconds): at most one entry."""
 
+EMBEDDED = python_argv("helix_ddx")
+"""The command line of the embedded tracker."""
+
+TIMEOUT_S = 60.0
+"""Time limit of one command; ddx itself waits ten seconds for the lock."""
+
 
 class WritesForbidden(HelixError):
     """The program was started with --read-only."""
@@ -173,13 +179,6 @@ def _holder(written: bytes) -> str:
     if not pid_alive(pid):
         return f"a ddx that process {pid} started before it died"
     return f"process {pid}"
-
-
-EMBEDDED = python_argv("helix_ddx")
-"""The command line of the embedded tracker."""
-
-TIMEOUT_S = 60.0
-"""Time limit of one command; ddx itself waits ten seconds for the lock."""
 
 
 class Executable(Struct, frozen=True):

@@ -32,6 +32,9 @@ _KEPT_BY_DDX = _UNREPORTED | {"id", "schema_version", "session_id", "created_by"
 
 _NOTHING = object()
 
+_ABSENT = "is not in the tracker although ddx reported no error"
+_UNMOVED = "ddx reported no error and did not change it"
+
 
 class SettledChange(Struct, frozen=True):
     """The actual effect of some steps."""
@@ -114,10 +117,6 @@ def _further(step: CommandStep) -> Iterator[tuple[str, str, Any]]:
     for bead_id, name in step.watched:
         if name not in step.ripple.get(bead_id, {}):
             yield bead_id, name, _NOTHING
-
-
-_ABSENT = "is not in the tracker although ddx reported no error"
-_UNMOVED = "ddx reported no error and did not change it"
 
 
 def _unmoved(problems: Iterable[str]) -> bool:

@@ -19,6 +19,11 @@ from helix_tui.core.ground.text import clean_line
 Progress = Callable[[int, int], bool | None]
 """Called before each command with (commands run, total); if it returns False, no further command runs."""
 
+_WARNING = re.compile(r"bead: hook \S+ warning: |\[triage\] warn")
+
+_NOT_A_HOOKS = re.compile(r"bead: |Error:|Usage:|Flags:")
+"""Prefixes of ddx's own lines."""
+
 
 class StepsRun(Struct):
     """How far some steps got."""
@@ -144,8 +149,3 @@ def hook_warnings(finished: Finished) -> tuple[str, ...]:
         elif found and line and not _NOT_A_HOOKS.match(line):
             found[-1] += f"; {line}"
     return tuple(clean_line(each, 1_000) for each in found)
-
-
-_WARNING = re.compile(r"bead: hook \S+ warning: |\[triage\] warn")
-_NOT_A_HOOKS = re.compile(r"bead: |Error:|Usage:|Flags:")
-"""Prefixes of ddx's own lines."""

@@ -28,6 +28,8 @@ CLOCK_MARGIN = 5 * NS
 Member = psutil.Process
 """One process, distinguished from a later one with the same id by its start time."""
 
+_STARTED_BY = "HELIX_STARTED_BY"
+
 
 def began_at(pid: int) -> int | None:
     """When a process started, in nanoseconds since the epoch; None if it has ended."""
@@ -154,9 +156,6 @@ def interrupt(leader: int, patience: float) -> tuple[Member, ...]:
             os.kill(leader, signal.SIGINT)
     _wait(before[:1], patience)
     return end({*before, *family(leader)})
-
-
-_STARTED_BY = "HELIX_STARTED_BY"
 
 
 def mark_for(program: str) -> dict[str, str]:

@@ -15,6 +15,14 @@ FIRST_REST_S = 1.0
 LONGEST_REST_S = 600.0
 """Seconds from a defect to the next try: after the first one, and after many in a row."""
 
+_M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3
+"""glibc's ``mallopt`` parameters: the number of heaps, and the size from which a block is a mapping."""
+
+LARGE = 128 * 1024
+"""Size in bytes from which a freed block is returned to the system. This is glibc's initial value; unless it is set,
+glibc raises it to the largest block freed so far, and a tracker's text then leaves holes in a heap.
+"""
+
 
 def keep_at(work: Callable[[], None], wait: Callable[[float], bool]) -> None:
     """Run a thread's work until it returns, starting again after a defect.
@@ -55,15 +63,6 @@ def give_back() -> None:
     trim = _of_libc("malloc_trim")
     if trim is not None:
         trim(0)
-
-
-_M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3
-"""glibc's ``mallopt`` parameters: the number of heaps, and the size from which a block is a mapping."""
-
-LARGE = 128 * 1024
-"""Size in bytes from which a freed block is returned to the system. This is glibc's initial value; unless it is set,
-glibc raises it to the largest block freed so far, and a tracker's text then leaves holes in a heap.
-"""
 
 
 def keep_heaps_small(arenas: int = 2) -> None:

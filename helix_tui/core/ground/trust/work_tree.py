@@ -16,6 +16,12 @@ from msgspec import Struct
 from helix_tui.core.ground.files import text_of
 from helix_tui.core.ground.text import clean_line
 
+_OWN_PARTS = ("HEAD", "config", "index", "logs", "objects", "packed-refs", "refs")
+"""Parts of a git folder that must not be links to another repository's."""
+
+# read as git does, but more strictly: the heading may be on the same line, and any section counts
+_CORE_WORKTREE = re.compile(r"^(?:[ \t]*\[[^\n]*\])?[ \t]*worktree[ \t]*=([^\n]*)", re.IGNORECASE | re.MULTILINE)
+
 
 def git_dir_of(dot_git: Path) -> Path | None:
     """The git folder that a ``.git`` folder or file refers to; None if it is neither."""
@@ -68,10 +74,6 @@ def git_environment(folder: Path) -> dict[str, str]:
     return {"GIT_DIR": os.devnull} if tree is not None and tree.problem else {}
 
 
-_OWN_PARTS = ("HEAD", "config", "index", "logs", "objects", "packed-refs", "refs")
-"""Parts of a git folder that must not be links to another repository's."""
-
-
 def _foreign(root: Path, git_dir: Path, common_dir: Path) -> str:
     """Why the ``.git`` of a work tree must not be followed; "" if its git folder proves to be its own.
 
@@ -119,10 +121,6 @@ def _ours(*paths: Path) -> bool:
         return all(path.lstat().st_uid == os.geteuid() for path in paths)
     except OSError:
         return False
-
-
-# read as git does, but more strictly: the heading may be on the same line, and any section counts
-_CORE_WORKTREE = re.compile(r"^(?:[ \t]*\[[^\n]*\])?[ \t]*worktree[ \t]*=([^\n]*)", re.IGNORECASE | re.MULTILINE)
 
 
 def configured(common_dir: Path, section: str, key: str) -> str:

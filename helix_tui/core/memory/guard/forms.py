@@ -28,27 +28,8 @@ _LOOK_ALIKES = str.maketrans(
 _ENCODED = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{24,4000}={0,2}(?![\w+/=])")
 """What may be text in base64."""
 
-
-def undisguised(text: str) -> str:
-    """The text without invisible characters, with lookalike letters and entities replaced by plain ones."""
-    # entities first: they may stand for invisible or foreign characters
-    plain = html.unescape(text) if "&" in text else text
-    if not plain.isascii():
-        plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", plain)).translate(_LOOK_ALIKES)
-        letters, marks = _STACKED.subn("", unicodedata.normalize("NFD", plain))
-        plain = letters if marks * 3 > len(letters) else plain  # marks over every letter
-    return plain
-
-
-def _from_base64(run: str) -> str:
-    """The text in it; empty if there is none."""
-    try:
-        return base64.b64decode(run + "=" * (-len(run) % 4), validate=True).decode("ascii")
-    except (binascii.Error, UnicodeDecodeError):
-        return ""
-
-
 _AUTHORITY = r"(?:system|admin(?:istrator)?|developer|root|security|platform)"
+
 _POSES = re.compile(
     # ### Instruction:   [SYSTEM OVERRIDE]   <admin_note>   {{system: …   BEGIN SYSTEM PROMPT
     r"^[ \t>]*#{2,4}[ \t]*(?:instruction|response|system|human|assistant|user input)[ \t]*:"
@@ -66,6 +47,7 @@ _POSES = re.compile(
     r"|^\s{0,3}(?:human|user)\s*:[^\n]*\n+\s{0,3}(?:assistant|ai|agent|model)\s*:",
     re.I | re.M,
 )
+
 _PERSONA = re.compile(
     r"(?:^|[.!?:;]\s+|\bnow,?\s+|\bfrom now on,?\s+|\bnot [^.,\n]{1,30},\s+)"
     r"you(?:['’]re| are| will be| shall be| have become)\s+"
@@ -86,12 +68,14 @@ _PERSONA = re.compile(
     r"(?:rules|restrictions|limits|filters?)\b",
     re.I | re.M,
 )
+
 _UNSEEN = re.compile(
     "[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]+"  # marks of direction, and tags
     r"|(?:\w[\u00ad\u200b\u2060-\u2064\ufeff]+){3,}"
     rf"|(?:\w{_STACKED.pattern}+){{8,}}"
 )
 """Letters that no screen shows, between letters; and marks over each letter of a word."""
+
 _FORMS = (
     ("poses as a speaker", _POSES),
     ("gives the agent a persona", _PERSONA),
@@ -102,6 +86,25 @@ _HEX = re.compile(r"(?<![0-9a-zA-Z])(?:0x)?((?:[0-9a-f]{2}){8,2000})(?![0-9a-zA-
 _ESCAPED = re.compile(r"(?:\\x[0-9a-f]{2}|\\u00[0-9a-f]{2}|%[2-7][0-9a-f]){6,}", re.I)
 _PROSE = re.compile(r"(?:[A-Za-z'’]{2,}[ ,.:]+){3}[A-Za-z]")
 _COMMAND = re.compile(r"[a-z][\w./-]* +[-~/\w.$*]")
+
+
+def undisguised(text: str) -> str:
+    """The text without invisible characters, with lookalike letters and entities replaced by plain ones."""
+    # entities first: they may stand for invisible or foreign characters
+    plain = html.unescape(text) if "&" in text else text
+    if not plain.isascii():
+        plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", plain)).translate(_LOOK_ALIKES)
+        letters, marks = _STACKED.subn("", unicodedata.normalize("NFD", plain))
+        plain = letters if marks * 3 > len(letters) else plain  # marks over every letter
+    return plain
+
+
+def _from_base64(run: str) -> str:
+    """The text in it; empty if there is none."""
+    try:
+        return base64.b64decode(run + "=" * (-len(run) % 4), validate=True).decode("ascii")
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
 
 
 def forms(text: str) -> Iterator[tuple[str, int, int]]:

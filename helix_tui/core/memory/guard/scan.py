@@ -27,6 +27,21 @@ RULES = 11
 FORM, SECRET = "form: ", "secret: "
 """Prefixes of rule names."""
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_SHORT = 8
+"""Characters below which a name cannot be harmful."""
+
+_MAX_TOGETHER = 16 << 10
+"""Characters up to which texts shown together are read as one."""
+
+ACTION: dict[Kind, Action] = {"secret": "redact", "form": "withhold"}
+"""What is done with a finding: secrets are redacted; text that poses or hides is withheld."""
+
+MAX_TEXT = 64 << 10
+"""Maximum characters of a memory; longer text is withheld unread."""
+
 
 def digest(*texts: str) -> str:
     """The key of a cached verdict: a hash of the rules and the texts."""
@@ -60,16 +75,6 @@ def withheld(rules: tuple[str, ...]) -> str:
     """The replacement for a text that poses or hides."""
     told = [rule.removeprefix(FORM) for rule in rules if rule.startswith(FORM)]
     return f"[withheld: {', '.join(told)}]"
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-_SHORT = 8
-"""Characters below which a name cannot be harmful."""
-
-_MAX_TOGETHER = 16 << 10
-"""Characters up to which texts shown together are read as one."""
 
 
 def outward(method: Callable[P, R]) -> Callable[P, R]:
@@ -281,12 +286,6 @@ def _clean_name(name: str) -> bool:
 
 Kind = Literal["secret", "form"]
 Action = Literal["redact", "withhold"]
-
-ACTION: dict[Kind, Action] = {"secret": "redact", "form": "withhold"}
-"""What is done with a finding: secrets are redacted; text that poses or hides is withheld."""
-
-MAX_TEXT = 64 << 10
-"""Maximum characters of a memory; longer text is withheld unread."""
 
 
 class ScanFinding(Struct, frozen=True):

@@ -64,6 +64,11 @@ _COPY_SECONDS = 60.0
 _NO_ROOM = ("full", "disk I/O")
 """SQLite's messages for a full disk."""
 
+_MOST_KEPT = 512
+
+WINDOW_DAYS = 7.0
+"""The default window for becoming systemic (docs/formats/memory.md §6)."""
+
 
 def database_path(project: Project, env: Mapping[str, str] | None = None) -> Path:
     """The path of a project's memory: ``HELIX_DB_PATH`` as the plugin reads it, else ``.helix/helix.db``."""
@@ -329,12 +334,6 @@ def _back_up(path: Path) -> None:
     # a separate connection sees the state before the open transaction
     with closing(_connect(path, BUSY_SECONDS)) as source, closing(_connect(copy, BUSY_SECONDS)) as target:
         source.backup(target)
-
-
-_MOST_KEPT = 512
-
-WINDOW_DAYS = 7.0
-"""The default window for becoming systemic (docs/formats/memory.md §6)."""
 
 
 def window_days(env: Mapping[str, str] | None = None) -> float:

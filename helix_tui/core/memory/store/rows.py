@@ -32,6 +32,10 @@ MOST_COUNTED = 1e12
 # SQLite before 3.32 takes at most 999 variables in a statement
 _MOST_VARIABLES = 500
 
+WAITING = """SELECT m.id FROM memory m LEFT JOIN memory_extra e ON e.memory_id = m.id
+WHERE coalesce(e.accepted, 0) <> 1"""
+"""The memories that wait for acceptance."""
+
 
 def as_memory(row: Sequence[Any]) -> Memory:
     """The record of a row of :data:`MEMORY_COLUMNS`; corrupted values become defaults."""
@@ -127,11 +131,6 @@ def teach(connection: sqlite3.Connection, memory_id: int, taught_by: Teacher, *,
         " ON CONFLICT(memory_id) DO UPDATE SET teacher = ?2, accepted = ?3, taught = ?4",
         (memory_id, taught_by, int(accepted), text_digest(*map(str, row))),
     )
-
-
-WAITING = """SELECT m.id FROM memory m LEFT JOIN memory_extra e ON e.memory_id = m.id
-WHERE coalesce(e.accepted, 0) <> 1"""
-"""The memories that wait for acceptance."""
 
 
 def bump(connection: sqlite3.Connection, ids: Iterable[int]) -> None:

@@ -33,6 +33,12 @@ _OWNED = ("memory_extra", WHOLE, TRIGGER, "memory_variant", "memory_revision", "
 _BLOCK = 512
 _DAY = 86_400 * NS
 
+SYSTEMIC_AT = 3
+"""Occurrences that make a failure systemic (helix v2)."""
+
+_NEAREST = 3
+"""Near failures whose own neighbours are searched."""
+
 
 def listed(base: Base, type_: str | None = None, uses: str = "", *values: float) -> list[Memory]:
     """Memories newest first: all, or those of a type, or those whose uses meet a condition in SQL."""
@@ -365,13 +371,6 @@ def _absorb(base: Base, gone: Memory, kept: Memory) -> None:
 
 def _count(value: float) -> int | float:
     return int(value) if value == int(value) else value
-
-
-SYSTEMIC_AT = 3
-"""Occurrences that make a failure systemic (helix v2)."""
-
-_NEAREST = 3
-"""Near failures whose own neighbours are searched."""
 
 
 def note(base: Base, memory_id: int, draft: Draft) -> bool:

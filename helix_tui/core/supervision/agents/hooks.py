@@ -45,6 +45,30 @@ BY_NAME = ("helix-tui",)
 MAX_HOOK = 1 << 20
 """Bytes of a hook searched for our mark."""
 
+EDITS = "Edit|Write|MultiEdit|NotebookEdit"
+"""Tools that change a file: memories about the file are shown before each."""
+
+EVENTS: dict[str, tuple[str, str | None, int]] = {
+    "SessionStart": ("session-start", None, 20),
+    "UserPromptSubmit": ("user-prompt-submit", None, 10),
+    "PreToolUse": ("pre-tool-use", EDITS, 10),
+    "SubagentStart": ("subagent-start", None, 15),
+    "SubagentStop": ("subagent-stop", None, 15),
+    "Stop": ("stop", None, 15),
+    "SessionEnd": ("session-end", None, 30),
+}
+"""Claude Code's event -> our event, the tools it is for, and its timeout in seconds."""
+
+MAX_SETTINGS = 4 << 20
+
+MAX_SESSIONS = 50
+"""Maximum session records read per attempt."""
+
+_OURS = re.compile(r"\bhelix[-_]tui\S*\s+hook\s+(?:" + "|".join(event for event, *_ in EVENTS.values()) + r")\b")
+
+PLUGIN = "helix-tui@helix-tui"
+"""Our plugin's name in Claude Code's settings: plugin@marketplace."""
+
 
 class ForeignHook(HelixError):
     """Another hook exists, which is left unchanged."""
@@ -171,28 +195,6 @@ def judge_stdin(raw: bytes, project: Project, env: Mapping[str, str]) -> Authori
     return judge(bead, known)
 
 
-EDITS = "Edit|Write|MultiEdit|NotebookEdit"
-"""Tools that change a file: memories about the file are shown before each."""
-
-EVENTS: dict[str, tuple[str, str | None, int]] = {
-    "SessionStart": ("session-start", None, 20),
-    "UserPromptSubmit": ("user-prompt-submit", None, 10),
-    "PreToolUse": ("pre-tool-use", EDITS, 10),
-    "SubagentStart": ("subagent-start", None, 15),
-    "SubagentStop": ("subagent-stop", None, 15),
-    "Stop": ("stop", None, 15),
-    "SessionEnd": ("session-end", None, 30),
-}
-"""Claude Code's event -> our event, the tools it is for, and its timeout in seconds."""
-
-MAX_SETTINGS = 4 << 20
-
-MAX_SESSIONS = 50
-"""Maximum session records read per attempt."""
-
-_OURS = re.compile(r"\bhelix[-_]tui\S*\s+hook\s+(?:" + "|".join(event for event, *_ in EVENTS.values()) + r")\b")
-
-
 class UnreadableSettings(HelixError, ValueError):
     """The settings exist, but cannot be merged into without loss."""
 
@@ -208,9 +210,6 @@ class MergedSettings(Struct, frozen=True):
 
 PLUGIN_FOLDER = Path(__file__).resolve().parents[3] / "plugin"
 """The plugin's folder in the package."""
-
-PLUGIN = "helix-tui@helix-tui"
-"""Our plugin's name in Claude Code's settings: plugin@marketplace."""
 
 
 def config_folder(env: Mapping[str, str]) -> Path:

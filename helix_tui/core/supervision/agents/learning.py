@@ -54,6 +54,8 @@ _SLACK = 5 * NS
 
 _MAX_CHARS = 600
 
+_BARE = re.compile(r"\s*exit (?:status|code) \d+\s*")
+
 
 class Judged(Struct, frozen=True):
     """The verdict of the evidence on an attempt's work."""
@@ -166,9 +168,6 @@ def draw_lesson(
         return None
     meaning = status_of(attempt.status).meaning
     return Lesson("failure", f"{title}: {meaning}", cause, f"attempt {attempt.attempt_id}: {judged.why}")
-
-
-_BARE = re.compile(r"\s*exit (?:status|code) \d+\s*")
 
 
 def _cause(attempt: Attempt, evidence: AttemptEvidence) -> str:

@@ -25,6 +25,8 @@ from helix_tui.core.memory.plan_records import MemoryPlan, PlanTask, TaskWorkspa
 _TITLE = 100
 _SEQ = "seq:"
 
+PENDING, IN_PROGRESS, COMPLETED = "pending", "in_progress", "completed"
+
 
 def bead_operations(
     plan: MemoryPlan,
@@ -141,9 +143,6 @@ def _description(plan: MemoryPlan, task: PlanTask) -> str:
         f"Task {task.title} of plan {plan.id}: {plan.objective}",
     ]
     return "\n\n".join(part for part in parts if part)
-
-
-PENDING, IN_PROGRESS, COMPLETED = "pending", "in_progress", "completed"
 
 
 class TaskListTaken(HelixError):

@@ -36,6 +36,24 @@ _MAX_CHARS = 4_000
 
 Report = Literal["delivered", "blocked", "partial", ""]
 
+_CHANGING = re.compile(
+    r"(?<![\w&=<>-])[12]?>>?[ \t]*(?!&|/dev/|/tmp/)[\w./~$\"'-]"
+    r"|\b(?:sed|perl)\s+(?:-\S+\s+)*-\w*i|\btee\s+(?!/dev/)"
+    r"|\bgit\s+(?:-\S+\s+)*(?:apply|am|checkout|switch|restore|reset|revert|stash|merge|rebase|pull|cherry-pick)\b"
+    r"|\b(?:patch|mv|cp|rm)\s|\b(?:ruff\s+format|black|prettier|gofmt|rustfmt|cargo\s+fmt)\b|--fix\b|--write\b"
+)
+"""Commands that change files. A false match loses a verdict, a missed one could make it wrong."""
+
+_CUT_OFF = {130, 137, 143}
+"""Exit codes of a command ended by a person or a timeout, which say nothing about the work."""
+
+_UTILIZED = re.compile(
+    r"^\W{0,4}UTILIZED\b[*_]*:[*_ \t]*(.*)$|(?<=[\s.:;*_(])UTILIZED\b[*_]*:[*_ \t]*(\[[^\]\n]*\])", re.M
+)
+"""A separate line, or a bracketed list after other words: ``Done: x works. UTILIZED: ["a"]``."""
+
+_REPORTS: dict[str, Report] = {"DELIVERED": "delivered", "BLOCKED": "blocked", "PARTIAL": "partial"}
+
 
 class HookMessage(Struct, frozen=True):
     """The relevant fields of a hook message; empty if missing or of another type."""
@@ -251,18 +269,6 @@ def _changes(use: dict[str, Any], command: str) -> bool:
     return use.get("name") in {*EDITING, "Task", "Agent"} or bool(_CHANGING.search(command))
 
 
-_CHANGING = re.compile(
-    r"(?<![\w&=<>-])[12]?>>?[ \t]*(?!&|/dev/|/tmp/)[\w./~$\"'-]"
-    r"|\b(?:sed|perl)\s+(?:-\S+\s+)*-\w*i|\btee\s+(?!/dev/)"
-    r"|\bgit\s+(?:-\S+\s+)*(?:apply|am|checkout|switch|restore|reset|revert|stash|merge|rebase|pull|cherry-pick)\b"
-    r"|\b(?:patch|mv|cp|rm)\s|\b(?:ruff\s+format|black|prettier|gofmt|rustfmt|cargo\s+fmt)\b|--fix\b|--write\b"
-)
-"""Commands that change files. A false match loses a verdict, a missed one could make it wrong."""
-
-_CUT_OFF = {130, 137, 143}
-"""Exit codes of a command ended by a person or a timeout, which say nothing about the work."""
-
-
 def _exit_code(result: dict[str, Any], entry: dict[str, Any], asked: dict[str, Any]) -> int | None:
     """The exit code of a command; None if its result does not contain it."""
     content = result.get("content")
@@ -324,14 +330,6 @@ def claim_of(hook_message: HookMessage) -> AgentClaim:
         report = _REPORTS[ends[-1].group(1)]
         summary = ends[-1].group(2).strip()[:1000]
     return AgentClaim(report, summary, _names(used[-1][1] or used[-1][2] or "") if used else ())
-
-
-_UTILIZED = re.compile(
-    r"^\W{0,4}UTILIZED\b[*_]*:[*_ \t]*(.*)$|(?<=[\s.:;*_(])UTILIZED\b[*_]*:[*_ \t]*(\[[^\]\n]*\])", re.M
-)
-"""A separate line, or a bracketed list after other words: ``Done: x works. UTILIZED: ["a"]``."""
-
-_REPORTS: dict[str, Report] = {"DELIVERED": "delivered", "BLOCKED": "blocked", "PARTIAL": "partial"}
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -60,6 +60,8 @@ DOCUMENTS_AGE_S = 5.0
 
 UNREADABLE = "unable to determine NEXT_ACTION from check output"
 
+UNKNOWN = NextVerdict("")
+
 
 class CheckFailed(HelixError):
     """The agent failed, or did not name a code.
@@ -302,9 +304,6 @@ def _named_scope(text: str, code: str) -> str:
     verb = {"BACKFILL": "backfill", "DESIGN": "(?:design|plan)", "POLISH": "polish", "ALIGN": "align"}.get(code)
     found = re.search(rf"\bhelix(?:-tui)? {verb} +([^\s`*<>]+)", text) if verb else None
     return clean_line(found.group(1), 120) if found and not found.group(1).startswith("-") else ""
-
-
-UNKNOWN = NextVerdict("")
 
 
 class StatusSummary(Struct, frozen=True):

@@ -94,6 +94,8 @@ about a kept change, a lesson settled, drift marked as seen, the focus brought u
 Change = Callable[["Need", "Queue"], list[Operation]]
 """The operations with which an action changes the queue, for a need whose bead is in it."""
 
+_ATTENTION = "attention bold"
+
 
 class NeedAction(Struct, frozen=True):
     """One way to deal with a need."""
@@ -252,7 +254,6 @@ class NeedKind(Struct, frozen=True):
     """What enter on it opens; without one of these the bead, without a bead the loop."""
 
 
-_ATTENTION = "attention bold"
 _OF_AN_ATTEMPT = (_ANSWER, _RESOLVE, _LAND, _RETRY, _DROP_ANSWER)
 
 KINDS: Mapping[KindName, NeedKind] = {

@@ -58,6 +58,11 @@ MIN_SHOWN = 3
 
 HOUR_S, MORNING = 3600, 8
 
+LANDING: frozenset[ActionId] = frozenset({"land", "resolve"})
+"""Actions that need a kept change."""
+
+_NO_CONFLICT: frozenset[ActionId] = frozenset({"resolve"})
+
 
 def one_of(name: str) -> str:
     """The heading of a group, for a single need: "1 merge conflict"."""
@@ -276,12 +281,6 @@ def _offered(need: Need) -> tuple[NeedAction, ...]:
     if not need.also:
         return own
     return (*(RELEASE_PARKED if each.id == "release" else each for each in own), *KINDS[need.also].actions)
-
-
-LANDING: frozenset[ActionId] = frozenset({"land", "resolve"})
-"""Actions that need a kept change."""
-
-_NO_CONFLICT: frozenset[ActionId] = frozenset({"resolve"})
 
 
 def senseless(need: Need, attempt: Attempt | None) -> frozenset[ActionId]:

@@ -70,6 +70,13 @@ NONE_TRIED = AttemptBook()
 NO_MERGES: Mapping[str, TriedMerge] = {}
 NONE_ARCHIVED: Mapping[str, Archived] = {}
 
+_NO_AGE = re.compile(r"\d+")
+
+_FAULTED = ("refused", "landed_faulted")
+"""Kinds that say that something is wrong with the change; then what that is comes first."""
+
+MAX_FILE = 1 << 20
+
 
 class Need(Struct, frozen=True):
     """One thing that waits for a person."""
@@ -281,9 +288,6 @@ def _cancelled_at(queue: Queue, needs: Iterable[Need]) -> dict[str, int | None]:
     return begun
 
 
-_NO_AGE = re.compile(r"\d+")
-
-
 def _completed(
     queue: Queue,
     attempts: AttemptBook,
@@ -421,10 +425,6 @@ def _kept_kind(attempt: Attempt) -> KindName:
     if attempt.faulted:
         return "landed_faulted"
     return _KEPT_FOR.get(status_of(attempt.status).about, "kept_aside")
-
-
-_FAULTED = ("refused", "landed_faulted")
-"""Kinds that say that something is wrong with the change; then what that is comes first."""
 
 
 def _fault(attempt: Attempt, bead: Bead) -> str:
@@ -609,6 +609,3 @@ def split_snoozed(needs: Iterable[Need], snoozes: Mapping[str, Snooze], now: int
         away.append(need)
         ends += [end for end in (parse_instant(snooze.until),) if end is not None]
     return SplitNeeds(tuple(active), tuple(away), min(ends, default=0))
-
-
-MAX_FILE = 1 << 20

@@ -27,6 +27,12 @@ from helix_tui.core.supervision.signals.scope import EVERYTHING, Scope, scope_wo
 MAX_CHANGES = 5
 """Maximum changed documents named one by one."""
 
+_DECIDES_ON_CHANGE = (
+    "a person lands, drops or retries these changes; helix-tui check --apply keeps workers from the beads until then"
+)
+
+REFUSED_BY_REVIEW = "refused_by_review"
+
 
 class VerdictReason(Struct, frozen=True):
     """One fact that supports the answer, or is worth knowing besides."""
@@ -177,13 +183,6 @@ def _refused_by_review(facts: Facts) -> NextVerdict | None:
     if not any(bead_id in facts.refused for bead_id in facts.ready):
         return None
     return NextVerdict("GUIDANCE", tuple(_refusals(facts)), "helix-tui needs", would_change_if=_DECIDES_ON_CHANGE)
-
-
-_DECIDES_ON_CHANGE = (
-    "a person lands, drops or retries these changes; helix-tui check --apply keeps workers from the beads until then"
-)
-
-REFUSED_BY_REVIEW = "refused_by_review"
 
 
 def _refusals(facts: Facts) -> Iterable[VerdictReason]:

@@ -39,6 +39,8 @@ from helix_tui.core.supervision.stages.stage_run import EVERY, scope_areas
 
 _SUPERVISING = (injection.REVIEW, injection.ALIGNMENT)
 
+MAX_REPORT = 64 << 20
+
 
 class Booking:
     """Books the turns of one run."""
@@ -324,9 +326,6 @@ def _rationale(work: LoopWork, result: LoopResult) -> str:
     """The reason why an agent changed nothing, from its evidence."""
     path = below(work.project.records_dir / "executions", result.attempt_id) / "no_changes_rationale.txt"
     return (read_bytes(path, 1 << 16) or b"").decode("utf-8", "replace")
-
-
-MAX_REPORT = 64 << 20
 
 
 def take_over(work: LoopWork, booking: Booking) -> None:

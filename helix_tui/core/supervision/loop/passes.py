@@ -43,6 +43,14 @@ MAX_FINDINGS = 20
 
 _LABEL = {"resolvable": "kind:escalation", "gap": "kind:speculative"}
 
+MAX_PASSES = 6
+"""Planning passes in a row without one completed cycle."""
+
+MAX_EMPTY_BUILDS = 2
+"""BUILD answers in a row with nothing selectable."""
+
+_PASSES = {"DESIGN": "design", "POLISH": "polish", "ALIGN": "align"}
+
 
 def settle_documents(work: LoopWork) -> None:
     """Raise conflicts between the documents.
@@ -129,15 +137,6 @@ def _wait_for_documents(work: LoopWork, missing: Mapping[str, str]) -> None:
             waits.append(operations.AddDependency(bead.id, gap.id))
     if waits:
         work.change(waits, f"let {named([each.bead_id for each in waits])} wait for a missing document")
-
-
-MAX_PASSES = 6
-"""Planning passes in a row without one completed cycle."""
-
-MAX_EMPTY_BUILDS = 2
-"""BUILD answers in a row with nothing selectable."""
-
-_PASSES = {"DESIGN": "design", "POLISH": "polish", "ALIGN": "align"}
 
 
 class Passes:

@@ -44,6 +44,15 @@ NONE = ("none", "no limit", "unlimited")
 HOW = "write it like $5, 2M tokens, 10 attempts; or none"
 """The grammar in one line, for error messages."""
 
+_AMOUNT = re.compile(
+    r"(?P<dollar>\$)?\s*(?P<number>\d[\d,]*(?:\.\d+)?|\.\d+)\s*(?P<scale>[kKmM]?)\s*"
+    r"(?P<unit>usd|dollars?|tokens?|tok|attempts?|beads?)?\Z",
+    re.IGNORECASE,
+)
+
+_LOOKED_AT = "picker."
+"""Prefix of entries on beads that a loop did not take, e.g. because another was quicker."""
+
 
 class Limits(Struct, frozen=True):
     """Upper limits; None means no limit."""
@@ -74,12 +83,6 @@ class Limits(Struct, frozen=True):
 
 
 NO_LIMITS = Limits()
-
-_AMOUNT = re.compile(
-    r"(?P<dollar>\$)?\s*(?P<number>\d[\d,]*(?:\.\d+)?|\.\d+)\s*(?P<scale>[kKmM]?)\s*"
-    r"(?P<unit>usd|dollars?|tokens?|tok|attempts?|beads?)?\Z",
-    re.IGNORECASE,
-)
 
 
 def parse_limits(text: str) -> Limits:
@@ -287,10 +290,6 @@ def _uses(span: BudgetSpan, limits: Limits, spent: Spending) -> Iterable[BudgetU
         yield BudgetUse(span, "tokens", limits.tokens, sums.tokens or 0, sums.tokens_complete, sums)
     if limits.attempts is not None:
         yield BudgetUse(span, "attempts", limits.attempts, spent.attempts, sums=sums)
-
-
-_LOOKED_AT = "picker."
-"""Prefix of entries on beads that a loop did not take, e.g. because another was quicker."""
 
 
 class WhoseCall:

@@ -57,6 +57,12 @@ DDX_PATIENCE_S = 6.0
 _started: list[Process] = []
 """Runs started by this process, kept so that it reaps them."""
 
+MANAGED = "worker-"
+"""Prefix of the ids of workers run by ddx's server; a worker from a command line is ``agent-loop-…``."""
+
+GIVEN_BACK = "ddx ends the attempt and releases the bead"
+LEFT_CLAIMED = "ddx ends the attempt and leaves the claim to expire: Needs me will offer to recover it"
+
 
 class Control(Struct):
     """What a run checks before each step.
@@ -281,13 +287,6 @@ def _gone(holder: Holder, within: float) -> bool:
             process.poll()  # if this process started it, it must be reaped to be gone
         time.sleep(0.02)
     return True
-
-
-MANAGED = "worker-"
-"""Prefix of the ids of workers run by ddx's server; a worker from a command line is ``agent-loop-…``."""
-
-GIVEN_BACK = "ddx ends the attempt and releases the bead"
-LEFT_CLAIMED = "ddx ends the attempt and leaves the claim to expire: Needs me will offer to recover it"
 
 
 class StopMeans(Struct, frozen=True):

@@ -40,6 +40,50 @@ PID = "helix.pid"
 LOCK = "run.lock"
 _TRIES, _STEP_S = 5, 0.02
 
+NAME = "run-state.json"
+MAX_STATE = 8 << 20
+KEPT_CYCLES = 50
+KEPT_INJECTED = 200
+
+DENIED = "denied-runs"
+"""A file with one line per run that found another one active; not part of any run's state."""
+
+REASONS = {
+    "next_action:BACKFILL": "documents had to be reconstructed first",
+    "next_action:WAIT": "what was left was held, cooling down or blocked externally",
+    "next_action:GUIDANCE": "a person had to decide",
+    "next_action:STOP": "no bead was ready, and nothing said what else there was to do",
+    "next_action:DESIGN": "a design pass changed nothing and would have been the next step again",
+    "next_action:POLISH": "a polish pass changed nothing and would have been the next step again",
+    "next_action:ALIGN": "alignment was the next step, and the run went no further",
+    "budget": "its budget was spent",
+    "max_cycles": "it completed as many cycles as requested",
+    "batch_done": "nothing in the batch was left to run",
+    "no_selectable": "twice in a row there was work and none of it could be selected",
+    "no_progress": "what was left had been tried in the run and stayed open",
+    "planning_without_progress": "planning continued and nothing was built",
+    "question": "the next step waited for an answer",
+    "approval": "a person had to approve it first",
+    "operator_attention": "ddx asked for a person to look",
+    "physics_level": "what governs the work contradicted itself",
+    "stop_requested": "somebody asked it to stop",
+    "interrupted": "it was interrupted",
+    "check_failed": "the agent that was asked what comes next failed",
+    "check_unreadable": "the check's answer named no NEXT_ACTION",
+    "stage_failed": "a planning stage failed",
+    "missing_binary": "ddx was not found",
+    "too_old": "this ddx lacked a verb or flag that is needed",
+    "malformed_output": "ddx answered with something that is not its contract",
+    "timeout": "ddx gave no answer in time",
+    "ddx_failed": "a ddx command failed",
+    "ddx_refuses": "ddx refused this project as it was",
+    "curation_failed": "a change to the queue failed",
+    "unreadable_tracker": "the queue could not be read",
+    "disk": "its state could not be written",
+    "died": "its process ended without a message",
+}
+"""Stop reason -> what it means, for a person."""
+
 
 class Holder(Struct, frozen=True):
     """The process of a run."""
@@ -162,15 +206,6 @@ def _take(descriptor: int) -> bool:
             return True
         time.sleep(_STEP_S)
     return False
-
-
-NAME = "run-state.json"
-MAX_STATE = 8 << 20
-KEPT_CYCLES = 50
-KEPT_INJECTED = 200
-
-DENIED = "denied-runs"
-"""A file with one line per run that found another one active; not part of any run's state."""
 
 
 class RunState(Struct):
@@ -338,40 +373,3 @@ def _from_document(document: dict[str, Any]) -> RunState:
 def denied_runs(project: Project) -> int:
     """The number of runs that found another one active."""
     return (read_bytes(project.helix_dir / DENIED, 1 << 20) or b"").count(b"\n")
-
-
-REASONS = {
-    "next_action:BACKFILL": "documents had to be reconstructed first",
-    "next_action:WAIT": "what was left was held, cooling down or blocked externally",
-    "next_action:GUIDANCE": "a person had to decide",
-    "next_action:STOP": "no bead was ready, and nothing said what else there was to do",
-    "next_action:DESIGN": "a design pass changed nothing and would have been the next step again",
-    "next_action:POLISH": "a polish pass changed nothing and would have been the next step again",
-    "next_action:ALIGN": "alignment was the next step, and the run went no further",
-    "budget": "its budget was spent",
-    "max_cycles": "it completed as many cycles as requested",
-    "batch_done": "nothing in the batch was left to run",
-    "no_selectable": "twice in a row there was work and none of it could be selected",
-    "no_progress": "what was left had been tried in the run and stayed open",
-    "planning_without_progress": "planning continued and nothing was built",
-    "question": "the next step waited for an answer",
-    "approval": "a person had to approve it first",
-    "operator_attention": "ddx asked for a person to look",
-    "physics_level": "what governs the work contradicted itself",
-    "stop_requested": "somebody asked it to stop",
-    "interrupted": "it was interrupted",
-    "check_failed": "the agent that was asked what comes next failed",
-    "check_unreadable": "the check's answer named no NEXT_ACTION",
-    "stage_failed": "a planning stage failed",
-    "missing_binary": "ddx was not found",
-    "too_old": "this ddx lacked a verb or flag that is needed",
-    "malformed_output": "ddx answered with something that is not its contract",
-    "timeout": "ddx gave no answer in time",
-    "ddx_failed": "a ddx command failed",
-    "ddx_refuses": "ddx refused this project as it was",
-    "curation_failed": "a change to the queue failed",
-    "unreadable_tracker": "the queue could not be read",
-    "disk": "its state could not be written",
-    "died": "its process ended without a message",
-}
-"""Stop reason -> what it means, for a person."""

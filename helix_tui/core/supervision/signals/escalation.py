@@ -33,6 +33,8 @@ MAX_NOTES = 60_000
 Escalation = Literal["escalation", "gap"]
 _KINDS: Mapping[str, Escalation] = {"kind:escalation": "escalation", "kind:speculative": "gap"}
 
+_LANDING = re.compile(r"(?:please\s+)?(?:land|merge)\b", re.IGNORECASE)
+
 
 def escalated(queue: Queue) -> Iterable[tuple[Escalation, str, str]]:
     """(kind, bead, reason) of every escalation, and of every gap filled with an assumption."""
@@ -88,9 +90,6 @@ def deciding(queue: Queue, bead_id: str, text: str, kept: Kept) -> list[Operatio
     if about is not None and about.status not in TERMINAL:
         requested += answering(about, text, queue.as_of, kept)
     return [*requested, operations.CloseBead(bead_id)]
-
-
-_LANDING = re.compile(r"(?:please\s+)?(?:land|merge)\b", re.IGNORECASE)
 
 
 def answering(bead: Bead, text: str, now: int, kept: Kept) -> list[Operation]:

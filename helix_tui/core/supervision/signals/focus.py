@@ -23,12 +23,6 @@ from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.signals.drift import STALE, Drift
 from helix_tui.core.supervision.signals.orphans import REVIEW, injected_type
 
-
-def stale(drift: Iterable[Drift]) -> set[str]:
-    """Beads whose parent or governing document changed."""
-    return {each.bead_id for each in drift if each.field in STALE}
-
-
 PRIOR = "helix-focus-prior"
 """In a held row: the earlier ``execution-eligible``: ``absent``, true, or ``=`` and a text."""
 
@@ -36,6 +30,11 @@ REACH = "helix-focus-reach"
 """In the epic's row: ``ready`` if only beads that a worker could pick are held back, turn by turn (a loop's focus)."""
 
 _PICKABLE = frozenset({"open", "in_progress"})
+
+
+def stale(drift: Iterable[Drift]) -> set[str]:
+    """Beads whose parent or governing document changed."""
+    return {each.bead_id for each in drift if each.field in STALE}
 
 
 class Focus(Struct, frozen=True):

@@ -30,6 +30,13 @@ THRESHOLD_S = 7200
 
 Runs = tuple[Run, ...]
 
+REVIEW, ALIGNMENT, ACCEPTANCE = "review-finding", "alignment-review", "acceptance-failure"
+
+PLANNING, ALIGN = "kind:planning", "action:align"
+"""Labels of the bead that governs an alignment (docs/formats/helix.md §3.6)."""
+
+_CAUSE = re.compile(r"TRIGGERING_(CYCLE|BEAD)=(\S+)")
+
 
 class Orphan(Struct, frozen=True):
     """A claim left behind by a dead process."""
@@ -189,14 +196,6 @@ def plan_release(wanted: Sequence[Orphan]) -> Callable[[PlanBuilder, QueueState]
                 writing.notes.append(str(error))
 
     return make
-
-
-REVIEW, ALIGNMENT, ACCEPTANCE = "review-finding", "alignment-review", "acceptance-failure"
-
-PLANNING, ALIGN = "kind:planning", "action:align"
-"""Labels of the bead that governs an alignment (docs/formats/helix.md §3.6)."""
-
-_CAUSE = re.compile(r"TRIGGERING_(CYCLE|BEAD)=(\S+)")
 
 
 def injected_type(bead: Bead) -> str:

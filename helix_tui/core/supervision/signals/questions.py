@@ -41,20 +41,6 @@ REVIEW_FIRST = f"{WAITS}the review of the work before it"
 open.
 """
 
-
-class Asked(Protocol):
-    """A question to a person that a bead waits for."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def bead_id(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def answered(self) -> bool: ...
-
-
 MAX_FILE = 8 << 20
 MAX_DOCUMENT = 1 << 20
 
@@ -71,6 +57,22 @@ _STOPS = frozenset({"physics-level"})
 """Kinds that stop the loop at every level of autonomy while they are open."""
 
 YES = frozenset({"yes", "y", "ok", "approve", "approved", "true", "go"})
+
+_ANSWERS = re.compile(r"(?:answer|record the answer to) (q-\d+)\b")
+"""The journal's kind for a change with an answer."""
+
+
+class Asked(Protocol):
+    """A question to a person that a bead waits for."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def bead_id(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def answered(self) -> bool: ...
 
 
 class UnknownQuestion(HelixError, KeyError):
@@ -259,10 +261,6 @@ class OpenQuestions:
             kept.append(question)
         document = {"schema": "questions/1", "questions": kept}
         replace_file(self.path, msgspec.json.encode(document) + b"\n")
-
-
-_ANSWERS = re.compile(r"(?:answer|record the answer to) (q-\d+)\b")
-"""The journal's kind for a change with an answer."""
 
 
 def follow_undo(curator: Curator, done: Result | None) -> None:

@@ -57,6 +57,28 @@ RULES: tuple[tuple[str, str, str, str], ...] = (
 )
 """Event, and HELIX's response at low, medium and high; printed by `helix-tui help autonomy` and the docs."""
 
+RESPONSES: dict[Response, str] = {
+    "count": (
+        "A completed cycle, where the work landed and the bead is closed: a review is injected, acceptance scripts "
+        "run, a bead that grew two children becomes an epic."
+    ),
+    "nothing": "No cycle and no review: it was done already, or it landed under another word. The run continues.",
+    "later": (
+        "No cycle. DDx sets its own cooldown; a bead that stays ready is skipped by this run until its record changes. "
+        "If the reason says that the bead contradicts itself, the run stops."
+    ),
+    "again": "No cycle. DDx makes the next attempt itself, with the feedback it got. The run continues.",
+    "polish": "No cycle. The run names `helix-tui polish ID` and skips the bead.",
+    "ask": (
+        "No cycle. Low and medium ask and keep workers from the bead; medium continues with the others. High files an "
+        "escalation bead and continues without it."
+    ),
+}
+"""The responses in words."""
+
+UNKNOWN_STATUS = "any other word"
+"""The table's name for an unknown status."""
+
 
 def level_of(word: str) -> Level | None:
     """The level of a word, or None."""
@@ -124,25 +146,6 @@ class Autonomy(Struct):
 
 Response = Literal["count", "nothing", "later", "again", "polish", "ask"]
 
-RESPONSES: dict[Response, str] = {
-    "count": (
-        "A completed cycle, where the work landed and the bead is closed: a review is injected, acceptance scripts "
-        "run, a bead that grew two children becomes an epic."
-    ),
-    "nothing": "No cycle and no review: it was done already, or it landed under another word. The run continues.",
-    "later": (
-        "No cycle. DDx sets its own cooldown; a bead that stays ready is skipped by this run until its record changes. "
-        "If the reason says that the bead contradicts itself, the run stops."
-    ),
-    "again": "No cycle. DDx makes the next attempt itself, with the feedback it got. The run continues.",
-    "polish": "No cycle. The run names `helix-tui polish ID` and skips the bead.",
-    "ask": (
-        "No cycle. Low and medium ask and keep workers from the bead; medium continues with the others. High files an "
-        "escalation bead and continues without it."
-    ),
-}
-"""The responses in words."""
-
 
 def respond(status: str, outcome: Outcome, *, faulted: bool = False) -> Response:
     """HELIX's response to an attempt.
@@ -169,10 +172,6 @@ def respond(status: str, outcome: Outcome, *, faulted: bool = False) -> Response
 def response_to(attempt: Attempt) -> Response:
     """HELIX's response to an attempt, by its verdict."""
     return respond(attempt.status, attempt.verdict.outcome, faulted=attempt.faulted)
-
-
-UNKNOWN_STATUS = "any other word"
-"""The table's name for an unknown status."""
 
 
 def table() -> list[tuple[str, str, Response, str]]:

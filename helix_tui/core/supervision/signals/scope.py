@@ -28,6 +28,8 @@ WORD = "repo"
 _LABEL = "label:"
 _ID = re.compile(r"[A-Za-z][\w.]*(?:-[\w.]+)+")
 
+MAX_SIBLINGS = 3
+
 
 def read_scope(word: str) -> Scope:
     """Parse a scope; the label ``repo`` is written ``label:repo``."""
@@ -91,9 +93,6 @@ def _statuses_below(queue: Queue) -> dict[str, set[str]]:
             below[above].add(bead.status)
             above = queue.beads[above].parent
     return below
-
-
-MAX_SIBLINGS = 3
 
 
 def siblings(queue: Queue, bead_id: str) -> tuple[str, ...]:

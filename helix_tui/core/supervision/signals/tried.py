@@ -26,6 +26,19 @@ if TYPE_CHECKING:
 
 UNDECIDED = "helix-held-for"
 
+_NOTED = (
+    *WORKER_PREFIX.values(),
+    "claimed-",
+    "events",
+    "helix-drift",
+    FOCUS_ON,
+    "helix-held",
+    "owner",
+    "session_id",
+    "updated_at",
+)
+"""Prefixes of fields that a worker or the loop itself writes into a row without changing the work."""
+
 
 class Tried(Struct, frozen=True):
     """One bead that an attempt left open."""
@@ -82,17 +95,3 @@ def work_fields(bead: Bead) -> dict[str, Any]:
         for name in sorted(row)
         if not name.startswith(_NOTED) and not (held and name == "execution-eligible")
     }
-
-
-_NOTED = (
-    *WORKER_PREFIX.values(),
-    "claimed-",
-    "events",
-    "helix-drift",
-    FOCUS_ON,
-    "helix-held",
-    "owner",
-    "session_id",
-    "updated_at",
-)
-"""Prefixes of fields that a worker or the loop itself writes into a row without changing the work."""

@@ -41,6 +41,8 @@ REFUSED = "refused"
 
 INTERRUPTED = 130
 
+_LINE = re.compile(r"^([a-z_]+): (.*)$", re.MULTILINE)
+
 
 class Built(Struct, frozen=True, rename={"code": "exit_code", "document": "result"}):
     """How one attempt ended."""
@@ -188,9 +190,6 @@ def _result(finished: Finished, out: Path) -> dict[str, Any]:
         if "--json" in finished.argv and finished.rc == 0:
             raise malformed(finished, f"{error} (see {out})") from None
     return _lines(finished.out)
-
-
-_LINE = re.compile(r"^([a-z_]+): (.*)$", re.MULTILINE)
 
 
 def _lines(printed: str) -> dict[str, Any]:

@@ -15,6 +15,9 @@ Group = Literal["first-class", "compatibility", "console"]
 Means = Literal["ddx", "git", "agent", "memory", "search by meaning", "tmux"]
 """What a command needs; search by meaning needs the encoder's weights."""
 
+ONE_TEXT = frozenset({"request", "requirement", "scope", "goal", "selector", "id"})
+"""Arguments that are one text with spaces; others are split into words."""
+
 
 class CommandRow(Struct, frozen=True):
     """One command, as listed in ``--help``, the palette, the plugin's skills and docs/commands.md."""
@@ -134,6 +137,3 @@ ROWS: dict[str, CommandRow] = {
     "help": CommandRow("every command, grouped, and the options all of them take"),
 }
 """Command -> its row."""
-
-ONE_TEXT = frozenset({"request", "requirement", "scope", "goal", "selector", "id"})
-"""Arguments that are one text with spaces; others are split into words."""

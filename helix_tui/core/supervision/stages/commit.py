@@ -58,6 +58,11 @@ _REBASE = ("rebase", "-q", "--no-autostash", "@{upstream}")
 """Git refuses it while any tracked file has changes that are not committed."""
 _PUSH = ("push", "-q")
 
+NO_GATE = "no build gate here: neither lefthook.yml with lefthook installed nor Cargo.toml nor package.json"
+
+_READING = ("diff", "for-each-ref", "log", "ls-files", "merge-base", "rev-parse", "symbolic-ref")
+"""Verbs that a preview runs too, before the person allowed what the repository brings: they must start none of it."""
+
 
 class CommitError(OperationRefused):
     """Nothing was committed, or a later step failed.
@@ -82,9 +87,6 @@ class Committed(Struct, frozen=True):
     pushed: bool
     push_note: str
     closed: bool
-
-
-NO_GATE = "no build gate here: neither lefthook.yml with lefthook installed nor Cargo.toml nor package.json"
 
 
 def gate_of(root: Path, which: Callable[[str], str | None] = program) -> tuple[str, ...]:
@@ -440,10 +442,6 @@ def failure(verb: str, done: Finished) -> str:
     lines = [*conflicts, *(line for line in lines if line and not line.startswith("hint:"))]
     said = " ".join((lines or [f"it ended with {done.rc}"])[-_SAID_LINES:])
     return f"git {verb} failed: {clean_line(said, 1_000)}"
-
-
-_READING = ("diff", "for-each-ref", "log", "ls-files", "merge-base", "rev-parse", "symbolic-ref")
-"""Verbs that a preview runs too, before the person allowed what the repository brings: they must start none of it."""
 
 
 def try_git(root: Path, *words: str) -> Finished:

@@ -48,6 +48,9 @@ _VERB_MEANINGS: dict[DdxAction, str] = {
 OTHER_DDX = "run `ddx upgrade`, or name another one with --ddx"
 TOO_OLD_TEXT = "the loop of this ddx has no --json, and without it nobody can tell what it did"
 
+_FOOTER = re.compile(r"tokens\s+used\s*:?\s*\n?\s*(\d[\d,._]*)", re.IGNORECASE)
+_SAID = {"output", "result", "condensed_output"}
+
 
 class AgentChoice(Struct, frozen=True):
     """Who is to do the work: a person's choice, passed to ddx unchanged."""
@@ -292,9 +295,6 @@ def token_count(document: Mapping[str, Any]) -> int:
     return total or sum(parts) or nested
 
 
-_FOOTER = re.compile(r"tokens\s+used\s*:?\s*\n?\s*(\d[\d,._]*)", re.IGNORECASE)
-
-
 def tokens_in(text: str) -> int:
     """The tokens of a harness's footer, as Codex writes it to stderr or stdout; the last one counts."""
     found = _FOOTER.findall(text)
@@ -347,9 +347,6 @@ def _document(finished: Finished) -> dict[str, Any]:
     except MalformedReport:
         return {}
     return found if _SAID & found.keys() else {}
-
-
-_SAID = {"output", "result", "condensed_output"}
 
 
 def _text(finished: Finished, document: Mapping[str, Any]) -> str:

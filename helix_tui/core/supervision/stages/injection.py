@@ -49,6 +49,8 @@ SCRIPTS = ("scripts/check-acceptance-traceability.sh", "scripts/check-acceptance
 SCRIPT_TIMEOUT_S = 300.0
 __all__ = ["ACCEPTANCE", "ALIGNMENT", "INJECTED", "REVIEW", "injected_record", "injected_type", "supervisory"]
 
+_REVISION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/-]{3,200}\Z")
+
 
 class Trigger(Struct, frozen=True):
     """Why a bead is injected."""
@@ -229,9 +231,6 @@ def why_unreviewed(root: Path, base: str, result: str, threshold: int) -> str:
         return ""
     size = f"{counted(lines, 'line')} in {counted(len(rows), 'file')}"
     return f"{size}, below {threshold} lines and {FILES} files"
-
-
-_REVISION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/-]{3,200}\Z")
 
 
 def activity_prefix(queue: Queue) -> str:

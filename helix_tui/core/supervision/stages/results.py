@@ -43,6 +43,16 @@ _WHAT = "execute-loop-json"
 _SIGNALS = frozenset({"sigint", "sigterm", "context_cancelled"})
 """Exit reasons of a ddx ended by a signal."""
 
+_NONE = frozenset({"", "none", "0", "no", "n/a", "-"})
+_CLASS = re.compile(r"\W*(physics[- ]level|resolvable|gap)\b\W*", re.IGNORECASE)
+_IDS = re.compile(r"[,;\s]+")
+
+_WAITING = {"NEEDS_CLARIFICATION": "clarification", "GUIDANCE_NEEDED": "guidance"}
+"""Status of a stage -> the kind of question it raises."""
+
+_FILED = {"conflict": ("kind:escalation", "escalation"), "gap": ("kind:speculative", "gap")}
+"""Kind of conflict -> the label and the first word of its bead at autonomy high."""
+
 
 class LoopResult(Struct, frozen=True):
     """One attempt as reported by the loop."""
@@ -298,17 +308,6 @@ def ambiguous(result: LoopResult) -> bool:
     What merely failed or changed nothing is retried by ddx itself after its cooldown.
     """
     return response_to(result.attempt) == "ask"
-
-
-_NONE = frozenset({"", "none", "0", "no", "n/a", "-"})
-_CLASS = re.compile(r"\W*(physics[- ]level|resolvable|gap)\b\W*", re.IGNORECASE)
-_IDS = re.compile(r"[,;\s]+")
-
-_WAITING = {"NEEDS_CLARIFICATION": "clarification", "GUIDANCE_NEEDED": "guidance"}
-"""Status of a stage -> the kind of question it raises."""
-
-_FILED = {"conflict": ("kind:escalation", "escalation"), "gap": ("kind:speculative", "gap")}
-"""Kind of conflict -> the label and the first word of its bead at autonomy high."""
 
 
 def answer_question(

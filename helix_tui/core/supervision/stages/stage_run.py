@@ -48,6 +48,52 @@ from helix_tui.core.supervision.stages.trailers import NO_TRAILERS, Trailers, pa
 CLEAN, ISSUES_FOUND = 0, 10
 """Exit codes of a review."""
 
+_NAMES_CAP = 1 << 20
+"""Bytes of file names searched for a name similar to a scope."""
+
+ACCEPTANCE = (
+    "`ddx bead show <this> --json` shows notes that record ALIGN_STATUS: COMPLETE, and the "
+    "report file that they name exists"
+)
+
+_SPEC = re.compile(r"(FEAT|US|SD|TD|TP|ADR|CONTRACT)-")
+_AREAS = ("ui", "api", "data", "infra", "cli")
+
+_BY_PATH = (
+    ("website", "site"),
+    ("docs/demos", "demo"),
+    ("docs", "docs"),
+    ("tests", "testing"),
+    ("scripts", "cli"),
+    ("bin", "cli"),
+    ("workflows", "workflow"),
+    (".ddx", "workflow"),
+)
+
+EVERY = 5
+"""Completed cycles after which the context is refreshed."""
+
+_RULES = """## Key Rules
+
+- Carry out the bead you were given; what is not in its acceptance is not part of it.
+- Authority order: Vision > PRD > Specs > Architecture > Designs > Tests > Code
+- Verify what you changed, not the whole workspace.
+- Absorb small adjacent work (<100 lines, same module) instead of creating tickets.
+- Use ddx bead subcommands for all issue operations.
+- Commit with the bead's id in the message."""
+
+_STAGE_RULES = """## Key Rules
+
+- Authority order: Vision > PRD > Specs > Architecture > Designs > Tests > Code
+- Use ddx bead subcommands for all issue operations."""
+"""The rules of every stage; the others are those of a bead's execution."""
+
+_HEADING = re.compile(r"(#{1,6})\s+(.*)")
+_FENCE = re.compile(r"\s*(```+|~~~+)\s*(.*)")
+
+QUICK_LINES = 40
+"""Maximum lines of a Quick Reference given to agents."""
+
 
 class StageOutcome(Struct, frozen=True):
     """How a stage ended."""
@@ -176,10 +222,6 @@ def _near(word: str, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(short[each] for each in get_close_matches(word[:80].lower(), short, n=3))
 
 
-_NAMES_CAP = 1 << 20
-"""Bytes of file names searched for a name similar to a scope."""
-
-
 def _held(project: Project, done: StageOutcome) -> StageOutcome:
     """Check the outcome against its stage's own contract."""
     if done.answer.problem:
@@ -212,24 +254,6 @@ def _backfill(project: Project, done: StageOutcome) -> StageOutcome:
 
 
 _JUDGES = {"review": _review, "backfill": _backfill}
-
-ACCEPTANCE = (
-    "`ddx bead show <this> --json` shows notes that record ALIGN_STATUS: COMPLETE, and the "
-    "report file that they name exists"
-)
-
-_SPEC = re.compile(r"(FEAT|US|SD|TD|TP|ADR|CONTRACT)-")
-_AREAS = ("ui", "api", "data", "infra", "cli")
-_BY_PATH = (
-    ("website", "site"),
-    ("docs/demos", "demo"),
-    ("docs", "docs"),
-    ("tests", "testing"),
-    ("scripts", "cli"),
-    ("bin", "cli"),
-    ("workflows", "workflow"),
-    (".ddx", "workflow"),
-)
 
 
 class AlignmentActive(HelixError):
@@ -360,30 +384,6 @@ def _new(scope: Scope, title: str, labels: list[str], queue: Queue) -> operation
         # it only governs: no worker may pick it
         fields={"execution-eligible": "false"},
     )
-
-
-EVERY = 5
-"""Completed cycles after which the context is refreshed."""
-
-_RULES = """## Key Rules
-
-- Carry out the bead you were given; what is not in its acceptance is not part of it.
-- Authority order: Vision > PRD > Specs > Architecture > Designs > Tests > Code
-- Verify what you changed, not the whole workspace.
-- Absorb small adjacent work (<100 lines, same module) instead of creating tickets.
-- Use ddx bead subcommands for all issue operations.
-- Commit with the bead's id in the message."""
-
-_STAGE_RULES = """## Key Rules
-
-- Authority order: Vision > PRD > Specs > Architecture > Designs > Tests > Code
-- Use ddx bead subcommands for all issue operations."""
-"""The rules of every stage; the others are those of a bead's execution."""
-
-_HEADING = re.compile(r"(#{1,6})\s+(.*)")
-_FENCE = re.compile(r"\s*(```+|~~~+)\s*(.*)")
-QUICK_LINES = 40
-"""Maximum lines of a Quick Reference given to agents."""
 
 
 def context_path(project: Project) -> Path:

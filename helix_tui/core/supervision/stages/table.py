@@ -30,6 +30,21 @@ STANCES = {
 }
 """Family of stages -> the stance of its prompts (CONTRACT-001)."""
 
+NEXT_ACTIONS = ("BUILD", "DESIGN", "POLISH", "ALIGN", "BACKFILL", "WAIT", "GUIDANCE", "STOP")
+"""Every possible answer of a check."""
+
+MAX_PROMPT = 1 << 20
+
+PLACES = ("scope", "request", "facts", "rounds", "autonomy", "stance", "trailers", "root", "bead", "bead_rules")
+"""The placeholders of a prompt; ``context`` is prepended to the prompt of a stage that writes."""
+
+BEAD_RULES = """\
+Each bead that you make keeps the rules that ddx's hook asks for: a label `helix`, one `phase:` label (or `activity:`,
+where the repository uses that), its real dependencies, acceptance that a machine can check (a command and what it must
+do, or a file or field and what it must be), and the document that governs it as `spec-id`. Where no document governs
+it, its type is `chore`, never `task`: a chore needs none."""
+"""The requirements for HELIX's own beads, given to every stage that creates some (docs/formats/helix.md §5)."""
+
 
 class Trailer(Struct, frozen=True):
     """One ``NAME: value`` line required at the end of a stage's answer."""
@@ -80,9 +95,6 @@ def _status(name: str, *words: str, required: bool = False) -> Trailer:
 def _count(name: str) -> Trailer:
     return Trailer(name, count=True)
 
-
-NEXT_ACTIONS = ("BUILD", "DESIGN", "POLISH", "ALIGN", "BACKFILL", "WAIT", "GUIDANCE", "STOP")
-"""Every possible answer of a check."""
 
 STAGES = {
     stage.name: stage
@@ -201,18 +213,6 @@ STAGES = {
     )
 }
 """Every stage by its name."""
-
-MAX_PROMPT = 1 << 20
-
-PLACES = ("scope", "request", "facts", "rounds", "autonomy", "stance", "trailers", "root", "bead", "bead_rules")
-"""The placeholders of a prompt; ``context`` is prepended to the prompt of a stage that writes."""
-
-BEAD_RULES = """\
-Each bead that you make keeps the rules that ddx's hook asks for: a label `helix`, one `phase:` label (or `activity:`,
-where the repository uses that), its real dependencies, acceptance that a machine can check (a command and what it must
-do, or a file or field and what it must be), and the document that governs it as `spec-id`. Where no document governs
-it, its type is `chore`, never `task`: a chore needs none."""
-"""The requirements for HELIX's own beads, given to every stage that creates some (docs/formats/helix.md §5)."""
 
 
 class StagePrompt(Struct, frozen=True):
