@@ -13,7 +13,7 @@ from textual.worker import WorkerFailed
 
 from helix_tui.core.ground import log as logs
 from helix_tui.screens.journal import JournalScreen
-from helix_tui.screens.queue.screen import QueueScreen
+from helix_tui.screens.queue.queue_screen import QueueScreen
 from tests.screens.conftest import Console, MakeConsole, console
 
 __all__ = ["console"]

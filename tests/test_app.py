@@ -21,7 +21,7 @@ from helix_tui.garbage import DEEP_AT_LATEST, DEEP_EVERY, SETTLE_EVERY, YOUNG_BU
 from helix_tui.keymap import BY_ID, KEYS, bindings, checked_keymap, keys_of, names, shown
 from helix_tui.screens import AHEAD, NUMERIC, SCREENS, to_import_ahead
 from helix_tui.screens.help import places
-from helix_tui.screens.queue.screen import QueueScreen
+from helix_tui.screens.queue.queue_screen import QueueScreen
 from helix_tui.settings import OF_NEEDS, Settings, load_settings, settings_file
 from helix_tui.themes import DEFAULT_THEME, THEMES
 from tests.screens.conftest import Console, MakeConsole, console
@@ -581,7 +581,7 @@ def test_what_took_long_to_look_through_is_not_looked_through_again(limit_s: flo
 async def test_the_console_opens_on_what_waits_where_nothing_runs(
     console: MakeConsole, options: dict[str, bool], size: tuple[int, int], at_home: bool
 ) -> None:
-    from helix_tui.screens.needs.screen import NeedsScreen
+    from helix_tui.screens.needs.needs_screen import NeedsScreen
 
     app = console(['{"id":"a","status":"proposed","title":"Choose the boat"}', '{"id":"b"}'], **options)
     async with app.run_test(size=size) as pilot:
@@ -596,7 +596,7 @@ async def test_the_console_opens_on_what_waits_where_nothing_runs(
 async def test_what_waits_is_the_first_that_is_drawn_and_the_queue_is_there_when_it_is_left(
     console: MakeConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from helix_tui.screens.needs.screen import NeedsScreen
+    from helix_tui.screens.needs.needs_screen import NeedsScreen
 
     app = console(['{"id":"a","status":"proposed","title":"Choose the boat"}', '{"id":"b"}'], home=True)
     drawn: list[type[object]] = []
@@ -612,7 +612,7 @@ async def test_what_waits_is_the_first_that_is_drawn_and_the_queue_is_there_when
 
 
 async def test_a_view_of_the_queue_chosen_on_the_first_screen_opens_the_queue(console: MakeConsole) -> None:
-    from helix_tui.screens.needs.screen import NeedsScreen
+    from helix_tui.screens.needs.needs_screen import NeedsScreen
 
     app = console(['{"id":"a","status":"proposed","title":"Choose the boat"}', '{"id":"b"}'], home=True)
     view = next(place for place, view in enumerate(app.view_book.views, 1) if view.view != OF_NEEDS)

@@ -19,8 +19,8 @@ from textual.widgets import Input
 from helix_tui.barrier import LIMIT, RECENT
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.journal import JournalScreen
-from helix_tui.screens.memory.screen import MemoryScreen
-from helix_tui.screens.queue.screen import QueueScreen
+from helix_tui.screens.memory.memory_screen import MemoryScreen
+from helix_tui.screens.queue.queue_screen import QueueScreen
 from helix_tui.screens.sheet import HelixPalette, Sheet
 from helix_tui.settings import Settings
 from helix_tui.widgets.base.row_list import RowList

@@ -12,8 +12,8 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.statements.notifications import NewsWatch
 from helix_tui.screens.help import Tour, TourCard
 from helix_tui.screens.needs.actions import BesideQueue, QuestionSheet
-from helix_tui.screens.needs.screen import NeedsScreen
-from helix_tui.screens.queue.screen import QueueScreen
+from helix_tui.screens.needs.needs_screen import NeedsScreen
+from helix_tui.screens.queue.queue_screen import QueueScreen
 from helix_tui.screens.watch import Notifier
 from helix_tui.settings import SavedView, Settings, ViewBook
 from helix_tui.widgets.text.attempt_evidence import ComparisonPane

@@ -169,7 +169,7 @@ def test_what_the_console_opens_on_and_imports_ahead_does_not_load_the_memory() 
 
 def test_the_first_frame_waits_for_nothing_that_it_does_not_show() -> None:
     """What changes a bead, tells what waits for a person or asks for a text is imported once the queue is shown."""
-    loaded = _loaded("-c", "import helix_tui.app, helix_tui.cli.app_factory, helix_tui.screens.queue.screen")
+    loaded = _loaded("-c", "import helix_tui.app, helix_tui.cli.app_factory, helix_tui.screens.queue.queue_screen")
     later = {"watch", "editing.requests", "editing.links", "editing.preview", "needs.screen"}
     decides = {f"helix_tui.core.supervision.decide.{name}" for name in ("monitor", "check", "need_view")}
     assert "helix_tui.screens.editing.keys" in loaded

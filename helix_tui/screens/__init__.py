@@ -27,13 +27,17 @@ SHEETS: Mapping[str, str] = {
 """The sheets that an app key opens over a screen, by name, with the action."""
 
 AHEAD = (
-    *("helix_tui.screens.queue.screen", "helix_tui.screens.needs.screen", "helix_tui.screens.loop.screen"),
+    *(
+        "helix_tui.screens.queue.queue_screen",
+        "helix_tui.screens.needs.needs_screen",
+        "helix_tui.screens.loop.loop_screen",
+    ),
     *("helix_tui.screens.insights", "helix_tui.screens.journal", "helix_tui.screens.help"),
     *("helix_tui.screens.loop.sheets", "helix_tui.screens.editing.choices"),
 )
 """What is imported ahead of its first use: 5 MB together."""
 
-NUMERIC = ("helix_tui.screens.memory.screen", "helix_tui.screens.ask.screen")
+NUMERIC = ("helix_tui.screens.memory.memory_screen", "helix_tui.screens.ask.ask_screen")
 """Modules that load numpy, 20 MB: imported ahead only after a screen change, or if it is loaded anyway."""
 
 
@@ -55,10 +59,10 @@ class ScreenEntry(Struct, frozen=True):
 SCREENS: Mapping[str, ScreenEntry] = {
     entry.name: entry
     for entry in (
-        ScreenEntry("1", "queue", "Queue", "helix_tui.screens.queue.screen", "QueueScreen"),
-        ScreenEntry("2", "loop", "Loop", "helix_tui.screens.loop.screen", "LoopScreen"),
-        ScreenEntry("3", "memory", "Memory", "helix_tui.screens.memory.screen", "MemoryScreen"),
-        ScreenEntry("4", "ask", "Ask", "helix_tui.screens.ask.screen", "AskScreen"),
+        ScreenEntry("1", "queue", "Queue", "helix_tui.screens.queue.queue_screen", "QueueScreen"),
+        ScreenEntry("2", "loop", "Loop", "helix_tui.screens.loop.loop_screen", "LoopScreen"),
+        ScreenEntry("3", "memory", "Memory", "helix_tui.screens.memory.memory_screen", "MemoryScreen"),
+        ScreenEntry("4", "ask", "Ask", "helix_tui.screens.ask.ask_screen", "AskScreen"),
         ScreenEntry("5", "insights", "Insights", "helix_tui.screens.insights", "InsightsScreen"),
         ScreenEntry("6", "journal", "Journal", "helix_tui.screens.journal", "JournalScreen"),
     )
@@ -67,7 +71,7 @@ SCREENS: Mapping[str, ScreenEntry] = {
 
 MODES: Mapping[str, Callable[[], Screen[Any]]] = {
     **{name: entry.make for name, entry in SCREENS.items()},
-    HOME: ScreenEntry("", HOME, "Needs me", "helix_tui.screens.needs.screen", "NeedsScreen").make,
+    HOME: ScreenEntry("", HOME, "Needs me", "helix_tui.screens.needs.needs_screen", "NeedsScreen").make,
 }
 """The base screens of a console, as Textual's modes."""
 

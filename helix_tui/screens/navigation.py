@@ -156,14 +156,14 @@ class Traveller(App[int]):
     def action_loop(self) -> None:
         """Show the loop and its actions."""
         from helix_tui.screens.loop.sheets import LoopSheet
-        from helix_tui.screens.queue.screen import QueueScreen
+        from helix_tui.screens.queue.queue_screen import QueueScreen
 
         bead_id = self.screen.selected_bead if isinstance(self.screen, QueueScreen) else None
         self._lay_on(LoopSheet, bead_id or "")
 
     def action_needs_me(self) -> None:
         """Show what needs the user."""
-        from helix_tui.screens.needs.screen import NeedsScreen
+        from helix_tui.screens.needs.needs_screen import NeedsScreen
 
         self._lay_on(NeedsScreen)
 
@@ -175,7 +175,7 @@ class Traveller(App[int]):
 
     def list_unread(self) -> None:
         """Open the list of unreadable lines."""
-        from helix_tui.screens.queue.screen import UnreadScreen
+        from helix_tui.screens.queue.queue_screen import UnreadScreen
 
         self._lay_on(UnreadScreen)
 
@@ -223,7 +223,7 @@ class Traveller(App[int]):
 
     async def _open_attempt(self, attempt_id: str, tab: str) -> None:
         await self.action_show_screen("loop")
-        from helix_tui.screens.loop.screen import LoopScreen
+        from helix_tui.screens.loop.loop_screen import LoopScreen
 
         if isinstance(self.screen, LoopScreen):
             self.screen.show_attempt(attempt_id, tab)
@@ -234,7 +234,7 @@ class Traveller(App[int]):
 
     async def _open_memory(self, name: str) -> None:
         await self.action_show_screen("memory")
-        from helix_tui.screens.memory.screen import MemoryScreen
+        from helix_tui.screens.memory.memory_screen import MemoryScreen
 
         if isinstance(self.screen, MemoryScreen):
             self.screen.show_memory(name)
@@ -245,14 +245,14 @@ class Traveller(App[int]):
 
     async def _ask_about(self, text: str) -> None:
         await self.action_show_screen("ask")
-        from helix_tui.screens.ask.screen import AskScreen
+        from helix_tui.screens.ask.ask_screen import AskScreen
 
         if isinstance(self.screen, AskScreen):
             self.screen.ask(text)
 
     def select_below(self, bead_id: str) -> None:
         """Put the queue's cursor on a bead, closing whatever covers the queue."""
-        from helix_tui.screens.queue.screen import QueueScreen
+        from helix_tui.screens.queue.queue_screen import QueueScreen
 
         for screen in self.screen_stack:
             if isinstance(screen, QueueScreen):
@@ -492,8 +492,8 @@ class Traveller(App[int]):
 
     async def action_saved_view(self, name: str) -> None:
         """Show the queue, or Needs me, with a saved view."""
-        from helix_tui.screens.needs.screen import NeedsScreen
-        from helix_tui.screens.queue.screen import QueueScreen
+        from helix_tui.screens.needs.needs_screen import NeedsScreen
+        from helix_tui.screens.queue.queue_screen import QueueScreen
 
         view = self.view_book.named(name)
         if view is None or view.view != OF_NEEDS:
@@ -505,7 +505,7 @@ class Traveller(App[int]):
 
     async def _show_pick_order(self) -> None:
         await self.action_show_screen("queue")
-        from helix_tui.screens.queue.screen import QueueScreen
+        from helix_tui.screens.queue.queue_screen import QueueScreen
 
         if isinstance(self.screen, QueueScreen):
             self.screen.show_view("order")

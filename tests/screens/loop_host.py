@@ -19,7 +19,7 @@ from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.snapshot.feed import Gatherer
 from helix_tui.core.snapshot.snapshot import Snapshot, compare
-from helix_tui.screens.loop.screen import LoopScreen
+from helix_tui.screens.loop.loop_screen import LoopScreen
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 

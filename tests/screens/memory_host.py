@@ -16,7 +16,7 @@ from helix_tui.core.memory.plan_records import TaskReport
 from helix_tui.core.memory.plans import Plans
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.memory.task_check import TaskCheck
-from helix_tui.screens.memory.screen import MemoryScreen
+from helix_tui.screens.memory.memory_screen import MemoryScreen
 from tests.screens.conftest import NOW, Console
 
 DAY = 86_400 * NS

@@ -15,9 +15,9 @@ from textual.pilot import Pilot
 from helix_tui.core.ask.index.keeper import IndexKeeper
 from helix_tui.core.evidence.session import AskRequest
 from helix_tui.core.evidence.sources import WorkReader
-from helix_tui.screens.ask.screen import AskScreen
+from helix_tui.screens.ask.ask_screen import AskScreen
 from helix_tui.screens.external_editor import editor_command
-from helix_tui.screens.queue.screen import QueueScreen
+from helix_tui.screens.queue.queue_screen import QueueScreen
 from helix_tui.widgets.chrome.bottom import Prompt
 from tests.core.ask.sessions.solar import AMBIGUOUS, QUESTIONS, write
 from tests.core.evidence.work import ATTEMPT, BEADS, LATER

@@ -17,9 +17,9 @@ from helix_tui.core.ground.trust import person
 from helix_tui.screens.editing.choices import ChoiceSheet, LineSheet, PickSheet
 from helix_tui.screens.editing.forms import FormSheet
 from helix_tui.screens.editing.preview import HalfWaySheet, PreviewSheet, TroubleSheet
-from helix_tui.screens.loop.screen import LoopScreen
+from helix_tui.screens.loop.loop_screen import LoopScreen
 from helix_tui.screens.queue.bead_screen import BeadScreen
-from helix_tui.screens.queue.screen import QueueScreen
+from helix_tui.screens.queue.queue_screen import QueueScreen
 from helix_tui.screens.sheet import LinesSheet
 from tests.core.supervision.conftest import row, settled
 from tests.double import write_ddx

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from helix_tui.screens.editing.preview import PreviewSheet
-from helix_tui.screens.queue.screen import QueueScreen
+from helix_tui.screens.queue.queue_screen import QueueScreen
 from tests.screens.conftest import MakeConsole
 from tests.screens.test_curating import ahead, press, thought, toasts, tracker
 

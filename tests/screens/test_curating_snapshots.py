@@ -16,7 +16,7 @@ from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.differences import Conflict, Difference
 from helix_tui.core.supervision.requests import UndoRequest
 from helix_tui.screens.editing.preview import TroubleSheet
-from helix_tui.screens.queue.screen import QueueScreen
+from helix_tui.screens.queue.queue_screen import QueueScreen
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.test_curating import press, thought, type_text
 

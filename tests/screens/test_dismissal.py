@@ -22,9 +22,9 @@ from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.help import HelpScreen
 from helix_tui.screens.journal import JournalScreen
 from helix_tui.screens.loop.sheets import LoopSheet, NextSheet
-from helix_tui.screens.needs.screen import NeedsScreen
+from helix_tui.screens.needs.needs_screen import NeedsScreen
 from helix_tui.screens.queue.bead_screen import BeadScreen
-from helix_tui.screens.queue.screen import QueueScreen, UnreadScreen
+from helix_tui.screens.queue.queue_screen import QueueScreen, UnreadScreen
 from helix_tui.screens.sheet import Commands, HelixPalette, LinesSheet
 from helix_tui.widgets.chrome.bottom import Prompt
 from helix_tui.widgets.chrome.header import Tabs

@@ -11,7 +11,7 @@ from helix_tui.core.beads.readiness import classify
 from helix_tui.keymap import BY_ID
 from helix_tui.screens.commands import commands, ways_to
 from helix_tui.screens.help import HelpScreen
-from helix_tui.screens.needs.screen import NeedsScreen
+from helix_tui.screens.needs.needs_screen import NeedsScreen
 from helix_tui.widgets.chrome.bottom import Chooser
 from tests.programs import parse_rows
 from tests.screens.conftest import Console, MakeConsole

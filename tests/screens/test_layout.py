@@ -15,8 +15,8 @@ from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.loop.attempt_stream import TABLE_CELLS
 from helix_tui.screens.needs.need_list import need_rows
-from helix_tui.screens.needs.screen import NeedsScreen
-from helix_tui.screens.queue.screen import QueueScreen
+from helix_tui.screens.needs.needs_screen import NeedsScreen
+from helix_tui.screens.queue.queue_screen import QueueScreen
 from helix_tui.settings import Layout
 from helix_tui.widgets.rows.bead import RowContext
 from helix_tui.widgets.text.bead import DetailFacts, detail_rows

@@ -12,7 +12,7 @@ from textual.widgets import TextArea
 from helix_tui.core.memory.memory_store import open_memory
 from helix_tui.screens.editing.choices import ChoiceSheet
 from helix_tui.screens.memory.changes import CorrectionForm
-from helix_tui.screens.memory.screen import MemoryScreen
+from helix_tui.screens.memory.memory_screen import MemoryScreen
 from helix_tui.screens.sheet import LinesSheet
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.memory_host import GATE, IDENTITY, LOCK, PUSH, memory_of, remember, settled

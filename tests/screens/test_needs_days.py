@@ -36,8 +36,8 @@ from helix_tui.core.supervision.signals.questions import OpenQuestions, read_que
 from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.core.supervision.stages.landing import Landing
 from helix_tui.screens.editing.choices import ChoiceSheet
-from helix_tui.screens.loop.screen import LoopScreen
-from helix_tui.screens.needs.screen import NeedsScreen
+from helix_tui.screens.loop.loop_screen import LoopScreen
+from helix_tui.screens.needs.needs_screen import NeedsScreen
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.journal_host import at_rest
 

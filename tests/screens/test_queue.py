@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from textual.pilot import Pilot
 
-from helix_tui.screens.queue.screen import QueueScreen
+from helix_tui.screens.queue.queue_screen import QueueScreen
 from tests.screens.conftest import Console, MakeConsole
 
 

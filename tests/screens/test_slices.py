@@ -9,8 +9,8 @@ from typing import cast
 import pytest
 from textual.pilot import Pilot
 
-from helix_tui.screens.needs.screen import NeedsScreen
-from helix_tui.screens.queue.screen import QueueScreen
+from helix_tui.screens.needs.needs_screen import NeedsScreen
+from helix_tui.screens.queue.queue_screen import QueueScreen
 from helix_tui.settings import OWN_VIEWS, SavedView, Settings, ViewBook, load_settings
 from tests.screens.conftest import Console, MakeConsole
 

@@ -6,7 +6,7 @@ from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.screens.queue.screen import strip_rows
+from helix_tui.screens.queue.queue_screen import strip_rows
 from helix_tui.widgets.rows.bead import RowContext, runs_by_bead
 
 

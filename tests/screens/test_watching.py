@@ -29,7 +29,7 @@ from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.signals.tried import Tried, bead_fingerprint
 from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.needs.actions import BesideQueue
-from helix_tui.screens.needs.screen import NeedsScreen
+from helix_tui.screens.needs.needs_screen import NeedsScreen
 from helix_tui.screens.watch import ATTEMPTING
 from helix_tui.settings import Settings, parse_quiet
 from tests.screens.conftest import Console, MakeConsole

@@ -23,7 +23,7 @@ from helix_tui.core.ask.index.contents import may_hold_tree
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index
 from helix_tui.core.ask.index.trees import MAX_TREE_BYTES, TreeProblem, check_tree
 from helix_tui.core.ask.records import Progress, Result, field_lines
-from helix_tui.core.ask.retrieval.trees import DEPTHS, BudgetError, with_budgets
+from helix_tui.core.ask.retrieval.tree_walk import DEPTHS, BudgetError, with_budgets
 from helix_tui.core.ask.sessions.document import document_of, write_trace
 from helix_tui.core.ask.sessions.envelope import (
     Block,

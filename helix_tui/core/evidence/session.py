@@ -21,7 +21,7 @@ from helix_tui.core.ask.index.index import RepositoryIndex
 from helix_tui.core.ask.index.keeper import IndexKeeper, State
 from helix_tui.core.ask.question import read_question
 from helix_tui.core.ask.records import Span, item_id, read_item_id, record_place, text_hash
-from helix_tui.core.ask.retrieval.trees import Depth, Policy, with_budgets
+from helix_tui.core.ask.retrieval.tree_walk import Depth, Policy, with_budgets
 from helix_tui.core.ask.sessions.document import document_of, write_trace
 from helix_tui.core.ask.sessions.history import AskHistory
 from helix_tui.core.ask.sessions.session import AskModel, News, ask, put_to_model

@@ -15,7 +15,7 @@ import pytest
 from helix_tui.core.ask.answer.model import ModelReply
 from helix_tui.core.ask.index.trees import check_tree
 from helix_tui.core.ask.records import field_lines
-from helix_tui.core.ask.retrieval.trees import Policy
+from helix_tui.core.ask.retrieval.tree_walk import Policy
 from helix_tui.core.ask.sessions.document import acceptance
 from tests.cli.conftest import Cli, cli
 from tests.core.ask.sessions.solar import document, write

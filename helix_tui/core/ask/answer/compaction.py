@@ -18,7 +18,7 @@ from helix_tui.core.ask.question import Slot, terms_in
 from helix_tui.core.ask.records import Span, SpanKey, field_lines
 from helix_tui.core.ask.retrieval.pool import PoolEntry
 from helix_tui.core.ask.retrieval.senses import defines
-from helix_tui.core.ask.retrieval.trees import Policy, WalkNode, place_of
+from helix_tui.core.ask.retrieval.tree_walk import Policy, WalkNode, place_of
 from helix_tui.core.ground.text import clean_block, clean_line
 
 Part = Literal["definition", "entrypoint", "contract", "test", "other"]

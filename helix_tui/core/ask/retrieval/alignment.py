@@ -15,7 +15,7 @@ from helix_tui.core.ask.index.index import RepositoryIndex
 from helix_tui.core.ask.question import Slot, names_in, terms_in
 from helix_tui.core.ask.records import Definition, Span, Use
 from helix_tui.core.ask.retrieval.pool import Pool, PoolEntry, Via, cut_to
-from helix_tui.core.ask.retrieval.trees import Policy
+from helix_tui.core.ask.retrieval.tree_walk import Policy
 
 MOST_LOOKUPS = 60
 MOST_USES = 24

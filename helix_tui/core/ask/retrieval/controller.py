@@ -13,7 +13,7 @@ from msgspec import Struct
 from helix_tui.core.ask.question import Question
 from helix_tui.core.ask.retrieval.pool import Pool
 from helix_tui.core.ask.retrieval.search import Action, Searcher
-from helix_tui.core.ask.retrieval.trees import Policy
+from helix_tui.core.ask.retrieval.tree_walk import Policy
 from helix_tui.core.ground.text import counted
 
 StopReason = Literal["coverage_ok", "budget", "empty", "dominance_split"]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.ask.question import Slot, covers
 from helix_tui.core.ask.records import Span, SpanKey, text_hash
-from helix_tui.core.ask.retrieval.trees import Policy
+from helix_tui.core.ask.retrieval.tree_walk import Policy
 
 Via = Literal[
     "docs",

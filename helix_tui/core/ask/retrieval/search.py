@@ -9,7 +9,7 @@ from helix_tui.core.ask.index.index import FoundSpans, RepositoryIndex
 from helix_tui.core.ask.question import Question, terms_in
 from helix_tui.core.ask.records import Heading, RankedFile, Span
 from helix_tui.core.ask.retrieval.pool import Pool, Via, any_required
-from helix_tui.core.ask.retrieval.trees import Match, Policy, matching_trees
+from helix_tui.core.ask.retrieval.tree_walk import Match, Policy, matching_trees
 
 Action = Literal["seed_docs", "expand_queries", "widen_to_code", "search_open_slots"]
 

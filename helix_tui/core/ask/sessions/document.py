@@ -21,7 +21,7 @@ from helix_tui.core.ask.records import Span, item_id, record_place
 from helix_tui.core.ask.retrieval.controller import RetrievalStep
 from helix_tui.core.ask.retrieval.pool import PoolEntry
 from helix_tui.core.ask.retrieval.senses import Weighed
-from helix_tui.core.ask.retrieval.trees import WalkNode
+from helix_tui.core.ask.retrieval.tree_walk import WalkNode
 from helix_tui.core.ask.sessions.session import AskRun
 from helix_tui.core.ground.writes import replace_file
 

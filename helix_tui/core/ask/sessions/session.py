@@ -48,7 +48,7 @@ from helix_tui.core.ask.retrieval.controller import Controller, Retrieval, Retri
 from helix_tui.core.ask.retrieval.pool import Pool, Via, any_required, coverage_of, cut_to
 from helix_tui.core.ask.retrieval.search import Searcher
 from helix_tui.core.ask.retrieval.senses import Ambiguity, concepts_in, prefer, resolve
-from helix_tui.core.ask.retrieval.trees import Depth, Policy, WalkNode, place_of, walk
+from helix_tui.core.ask.retrieval.tree_walk import Depth, Policy, WalkNode, place_of, walk
 from helix_tui.core.ground.text import clean_block, counted
 
 MAX_KEPT = 8

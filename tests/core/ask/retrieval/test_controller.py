@@ -16,7 +16,7 @@ from helix_tui.core.ask.records import Definition, Heading, RankedFile, Role, Sp
 from helix_tui.core.ask.retrieval.controller import Controller, Retrieval
 from helix_tui.core.ask.retrieval.pool import Pool, cut_to
 from helix_tui.core.ask.retrieval.search import Searcher
-from helix_tui.core.ask.retrieval.trees import BudgetError, Policy, with_budgets
+from helix_tui.core.ask.retrieval.tree_walk import BudgetError, Policy, with_budgets
 
 QUESTION = "How does the `retry_after` cooldown of a lease reach the queue?"
 

@@ -19,7 +19,7 @@ from helix_tui.core.ask.answer.answer import QUOTED
 from helix_tui.core.ask.answer.grounding import denies
 from helix_tui.core.ask.answer.model import ModelReply
 from helix_tui.core.ask.records import text_hash
-from helix_tui.core.ask.retrieval.trees import DEPTHS, Policy
+from helix_tui.core.ask.retrieval.tree_walk import DEPTHS, Policy
 from helix_tui.core.ask.sessions.document import trace_lines
 from tests.core.ask.sessions.solar import AMBIGUOUS, FILES, QUESTIONS, document, heard, run_of, write
 

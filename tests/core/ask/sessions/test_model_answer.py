@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helix_tui.core.ask.answer.model import ModelReply
-from helix_tui.core.ask.retrieval.trees import Policy
+from helix_tui.core.ask.retrieval.tree_walk import Policy
 from tests.core.ask.sessions.solar import QUESTIONS, document, write
 
 TRUE = "Solar restoration is the work that returns panels to full output after a storm. [1]"

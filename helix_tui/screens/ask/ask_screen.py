@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from textual.containers import Container, Vertical
 
 from helix_tui.core.ask.index.keeper import State
-from helix_tui.core.ask.retrieval.trees import DEPTHS, Depth
+from helix_tui.core.ask.retrieval.tree_walk import DEPTHS, Depth
 from helix_tui.core.ask.sessions.session import News
 from helix_tui.core.beads.filter_language import Completion
 from helix_tui.core.ddx.runs.transcript import attached_events
