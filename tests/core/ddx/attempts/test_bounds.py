@@ -59,7 +59,7 @@ def _metric(ddx: Path, attempt_id: str) -> None:
 
 
 def test_the_rows_of_metrics_that_were_written_last_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{MODULE}.from_logs.MAX_ROWS", 3)
+    monkeypatch.setattr(f"{MODULE}.from_metrics.MAX_ROWS", 3)
     index = AttemptIndex(tmp_path)
     for name in ("a", "b", "c", "a", "d"):
         _metric(tmp_path, name)
@@ -89,7 +89,7 @@ def test_the_results_that_loops_told_last_are_held(tmp_path: Path, monkeypatch: 
 
 
 def test_the_beginnings_that_loops_told_last_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{MODULE}.from_events.MAX_BEGUN", 2)
+    monkeypatch.setattr(f"{MODULE}.begun.MAX_BEGUN", 2)
     log = tmp_path / "agent-logs" / "agent-loop-1.jsonl"
     log.parent.mkdir()
     lines = [
