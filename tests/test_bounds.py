@@ -14,7 +14,7 @@ from helix_tui.core.ask import tokens
 from helix_tui.core.ask.sessions import history as ask_history
 from helix_tui.core.ddx import git_state as ddx_history
 from helix_tui.core.ddx import probe
-from helix_tui.core.ddx.attempts.from_sessions import SessionIndex
+from helix_tui.core.ddx.attempts.sources.from_sessions import SessionIndex
 from helix_tui.core.ddx.runs import transcript
 from helix_tui.core.editing.execute import gate
 from helix_tui.core.ground.project import find_project

@@ -13,7 +13,7 @@ from helix_tui.core.ddx.help_text import DdxVerb
 from helix_tui.core.ddx.names import DdxAction
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import find_executable
-from helix_tui.core.editing.lifecycle import CloseBead
+from helix_tui.core.editing.kinds.lifecycle import CloseBead
 from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder
 from helix_tui.core.ground.project import find_project

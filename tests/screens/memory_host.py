@@ -13,9 +13,9 @@ from helix_tui.core.ground.time import NS
 from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.memory_store import MemoryStore, open_memory
 from helix_tui.core.memory.plan_records import TaskReport
-from helix_tui.core.memory.plans import Plans
 from helix_tui.core.memory.reports import Proposal
-from helix_tui.core.memory.task_check import TaskCheck
+from helix_tui.core.memory.tasks.plans import Plans
+from helix_tui.core.memory.tasks.task_check import TaskCheck
 from helix_tui.screens.memory.memory_screen import MemoryScreen
 from tests.screens.conftest import NOW, Console
 

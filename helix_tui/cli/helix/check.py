@@ -19,8 +19,8 @@ from helix_tui.cli.helix.shared import (
 )
 from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.editing.eligibility_hold import held_back, plan_holds
 from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.editing.kinds.eligibility_hold import held_back, plan_holds
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.statements.counts import queue_line
 from helix_tui.core.statements.next import ROLES, WHO, captions

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.helix.shared import curator_of, explained, show_dry_run
-from helix_tui.core.editing.eligibility_hold import release_refused
 from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.editing.kinds.eligibility_hold import release_refused
 from helix_tui.core.ground.text import clean_output
 
 TIMEOUT_S = 600.0

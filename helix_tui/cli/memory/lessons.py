@@ -14,9 +14,9 @@ from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.memory.changes import MemoryChanges
 from helix_tui.core.memory.lessons import Proposals, waiting_lessons
 from helix_tui.core.memory.memory_store import MemoryStore
-from helix_tui.core.memory.plans import Plans, propose
 from helix_tui.core.memory.provenance import AcceptRule
 from helix_tui.core.memory.reports import Proposal
+from helix_tui.core.memory.tasks.plans import Plans, propose
 from helix_tui.core.supervision.agents.learning import Learner, accept_by_rule
 from helix_tui.settings import load_settings
 

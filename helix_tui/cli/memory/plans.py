@@ -19,8 +19,8 @@ from helix_tui.core.editing.preview import foresee
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.plan_records import MemoryPlan, TaskReport, TaskWorkspace
-from helix_tui.core.memory.plans import Plans
-from helix_tui.core.memory.task_check import VERIFY_TIMEOUT_S, TaskCheck
+from helix_tui.core.memory.tasks.plans import Plans
+from helix_tui.core.memory.tasks.task_check import VERIFY_TIMEOUT_S, TaskCheck
 from helix_tui.core.supervision.agents import plan_beads as native_tasks
 from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
 

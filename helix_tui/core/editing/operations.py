@@ -1,7 +1,7 @@
 """The operations on the queue: one class a kind, with its values and its plan."""
 
-from helix_tui.core.editing.create_bead import CreateBead
-from helix_tui.core.editing.fields import (
+from helix_tui.core.editing.kinds.create_bead import CreateBead
+from helix_tui.core.editing.kinds.fields import (
     AddDependency,
     ChangeLabels,
     ClearFields,
@@ -13,7 +13,7 @@ from helix_tui.core.editing.fields import (
     SetRank,
     Supersede,
 )
-from helix_tui.core.editing.lifecycle import (
+from helix_tui.core.editing.kinds.lifecycle import (
     CancelBead,
     ClaimBead,
     CloseBead,

@@ -21,9 +21,9 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import FOCUS_ON
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.remarks import shut
-from helix_tui.core.editing.fields import DROPPED
 from helix_tui.core.editing.journal import Rewrite
-from helix_tui.core.editing.lifecycle import (
+from helix_tui.core.editing.kinds.fields import DROPPED
+from helix_tui.core.editing.kinds.lifecycle import (
     AUTO_COMMIT,
     BLOCKER_FIELDS,
     CLOSING_COMMIT,

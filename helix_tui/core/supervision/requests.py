@@ -15,9 +15,9 @@ from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.differences import Conflict, Difference
-from helix_tui.core.editing.eligibility_hold import held_back, plan_holds
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.journal import JournalEntry
+from helix_tui.core.editing.kinds.eligibility_hold import held_back, plan_holds
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan import Plan, describe, plan

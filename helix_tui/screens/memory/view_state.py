@@ -22,7 +22,6 @@ from helix_tui.core.ground.time import NS, format_age
 from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.memory_store import MemoryStore, look_into, open_memory
 from helix_tui.core.memory.plan_records import Exploration, MemoryPlan, TaskWorkspace, in_order
-from helix_tui.core.memory.plans import Plans
 from helix_tui.core.memory.ranking import recency
 from helix_tui.core.memory.records import (
     DatabaseBusy,
@@ -36,6 +35,7 @@ from helix_tui.core.memory.records import (
 )
 from helix_tui.core.memory.reports import Health, Proposal
 from helix_tui.core.memory.store.database import database_path
+from helix_tui.core.memory.tasks.plans import Plans
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_source import Row
 from helix_tui.widgets.text.memory import MemoryFacts, MemoryRow, count, memory_page

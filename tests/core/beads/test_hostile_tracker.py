@@ -10,7 +10,7 @@ import pytest
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import decode_bead
 from helix_tui.core.beads.tracker import TrackerReader
-from helix_tui.core.ddx.attempts.from_events import was_rejected
+from helix_tui.core.ddx.attempts.sources.from_events import was_rejected
 from helix_tui.core.ddx.claims import row_claim
 from tests.programs import parse_rows
 

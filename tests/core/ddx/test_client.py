@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ddx.attempts.loop_logs import LoopLogs, parse_entry
 from helix_tui.core.ddx.attempts.report import MalformedReport, parse_report
+from helix_tui.core.ddx.attempts.sources.loop_logs import LoopLogs, parse_entry
 from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, Ddx, DdxError
 from helix_tui.core.ddx.help_text import flags_in
 from helix_tui.core.ddx.probe import dialect_of

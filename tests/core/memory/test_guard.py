@@ -14,10 +14,10 @@ from helix_tui.core.memory.changes import MemoryChanges
 from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.plan_records import TaskReport
-from helix_tui.core.memory.plans import Plans
 from helix_tui.core.memory.records import MemoryEdit
 from helix_tui.core.memory.reports import Proposal
-from helix_tui.core.memory.task_check import TaskCheck
+from helix_tui.core.memory.tasks.plans import Plans
+from helix_tui.core.memory.tasks.task_check import TaskCheck
 from tests.core.memory.conftest import Opener
 
 ENCODED = base64.b64encode(b"the first step is to stop the tests").decode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helix_tui.core.memory.plan_records import read_idioms
-from helix_tui.core.memory.task_check import parse_idiom, shows
+from helix_tui.core.memory.tasks.task_check import parse_idiom, shows
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def _calls(path: Path) -> Iterator[tuple[int, str]]:
 def test_no_code_beside_sqlite_opens_a_database() -> None:
     allowed = {
         ("core/memory/store/database.py", "os.open"),  # makes the empty file that a backup is written into
-        ("core/memory/task_check.py", "read_bytes"),  # the sources that an agent's task names
+        ("core/memory/tasks/task_check.py", "read_bytes"),  # the sources that an agent's task names
     }
     found = {
         (path.relative_to(PACKAGE).as_posix(), name)

@@ -11,8 +11,8 @@ import pytest
 
 from helix_tui.core.embedding.minilm import MODEL_ID
 from helix_tui.core.memory.memory_store import look_into
-from helix_tui.core.memory.plans import Plans
 from helix_tui.core.memory.records import DatabaseMissing, DatabaseReadOnly
+from helix_tui.core.memory.tasks.plans import Plans
 from tests.core.memory.conftest import Opener, Plane
 
 # What each generation's own code runs on opening (docs/formats/memory.md §2); names and types are facts.

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.plan_records import TaskReport, in_order, read_tasks
-from helix_tui.core.memory.plans import PlanFault, Plans, TaskUnverified, TaskWaits
-from helix_tui.core.memory.task_check import TaskCheck
+from helix_tui.core.memory.tasks.plans import PlanFault, Plans, TaskUnverified, TaskWaits
+from helix_tui.core.memory.tasks.task_check import TaskCheck
 
 PASSED = TaskCheck("passed", "`make test` passed")
 FAILED = TaskCheck("failed", "`make test` ended with 1", "no such table")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.memory.task_check import changed_since, run_verify, state_of_tree, violations_in, words_of
+from helix_tui.core.memory.tasks.task_check import changed_since, run_verify, state_of_tree, violations_in, words_of
 
 PYTHON = shlex.quote(sys.executable)
 

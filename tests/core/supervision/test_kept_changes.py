@@ -13,8 +13,8 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.dialect import AUGUST, Dialect
 from helix_tui.core.ddx.help_text import DdxVerb
-from helix_tui.core.editing.eligibility_hold import plan_holds
 from helix_tui.core.editing.execute.gate import QueueState
+from helix_tui.core.editing.kinds.eligibility_hold import plan_holds
 from helix_tui.core.editing.operations import DropChange, SetFields
 from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.steps import PlanBuilder

@@ -13,7 +13,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing import operations as op
-from helix_tui.core.editing.fields import DROPPED
+from helix_tui.core.editing.kinds.fields import DROPPED
 from helix_tui.core.ground.merge_trial import TriedMerge
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.memory.reports import Proposal

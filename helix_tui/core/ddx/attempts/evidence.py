@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.from_events import told_below
+from helix_tui.core.ddx.attempts.sources.from_events import told_below
 from helix_tui.core.ddx.files import decode_object, text, whole
 from helix_tui.core.ddx.measures import ratchet_reason, rows_in
 from helix_tui.core.ground.files import files_below, is_folder, names_in, read_bytes, stamp_of

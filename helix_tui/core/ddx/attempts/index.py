@@ -23,11 +23,12 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, Review
-from helix_tui.core.ddx.attempts.begun import BegunAttempts
 from helix_tui.core.ddx.attempts.book import AttemptBook, NamelessEnd, deciding
 from helix_tui.core.ddx.attempts.costs import AgentCall
-from helix_tui.core.ddx.attempts.from_bundles import BundleFolders, FoundBundle
-from helix_tui.core.ddx.attempts.from_events import (
+from helix_tui.core.ddx.attempts.pieces import NO_ROW, Piece, Source, merge, revisions, with_baselines
+from helix_tui.core.ddx.attempts.sources.begun import BegunAttempts
+from helix_tui.core.ddx.attempts.sources.from_bundles import BundleFolders, FoundBundle
+from helix_tui.core.ddx.attempts.sources.from_events import (
     BeadEvents,
     EventRow,
     attempt_named,
@@ -36,12 +37,11 @@ from helix_tui.core.ddx.attempts.from_events import (
     recovery_piece,
     worktree_piece,
 )
-from helix_tui.core.ddx.attempts.from_events import loop_piece as _loop_piece
-from helix_tui.core.ddx.attempts.from_metrics import MetricsFile, metric_piece
-from helix_tui.core.ddx.attempts.from_run_state import RunStates
-from helix_tui.core.ddx.attempts.from_sessions import Spent
-from helix_tui.core.ddx.attempts.loop_logs import LoopLogs
-from helix_tui.core.ddx.attempts.pieces import NO_ROW, Piece, Source, merge, revisions, with_baselines
+from helix_tui.core.ddx.attempts.sources.from_events import loop_piece as _loop_piece
+from helix_tui.core.ddx.attempts.sources.from_metrics import MetricsFile, metric_piece
+from helix_tui.core.ddx.attempts.sources.from_run_state import RunStates
+from helix_tui.core.ddx.attempts.sources.from_sessions import Spent
+from helix_tui.core.ddx.attempts.sources.loop_logs import LoopLogs
 from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.names import event_kind
 from helix_tui.core.ground.files import Stamp, stamp_of

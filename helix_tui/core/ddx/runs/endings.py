@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from helix_tui.core.ddx.attempts.loop_logs import LoopEntry, parse_entry
+from helix_tui.core.ddx.attempts.sources.loop_logs import LoopEntry, parse_entry
 from helix_tui.core.ddx.files import decode_object, instant, text, whole
 from helix_tui.core.ground.files import names_in, read_bytes, read_end
 from helix_tui.core.ground.text import clean_line

@@ -1,6 +1,6 @@
 """Follow an attempt's live transcripts, also after they are moved, and read them as events.
 
-Each line is one readable event. Events of beads: ``core/ddx/attempts/from_events.py``.
+Each line is one readable event. Events of beads: ``core/ddx/attempts/sources/from_events.py``.
 """
 
 from __future__ import annotations

@@ -22,10 +22,10 @@ from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import dialect_or_family
 from helix_tui.core.ddx.documents.source import GoverningDocuments
 from helix_tui.core.editing.differences import Conflict
-from helix_tui.core.editing.eligibility_hold import held_back, plan_holds
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.editing.execute.gate import GateBusy, WriteGate, WritesForbidden
 from helix_tui.core.editing.journal import JournalHistory
+from helix_tui.core.editing.kinds.eligibility_hold import held_back, plan_holds
 from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
 from helix_tui.core.editing.undo import Unreadable

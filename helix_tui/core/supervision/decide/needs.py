@@ -25,7 +25,7 @@ from helix_tui.core.beads.record import TERMINAL, Bead, hold_reason
 from helix_tui.core.beads.states import OPENED_BY_A_PERSON
 from helix_tui.core.beads.tracker import Archived, Tracker
 from helix_tui.core.ddx.attempts.book import AttemptBook
-from helix_tui.core.ddx.attempts.from_events import found_fault, was_rejected
+from helix_tui.core.ddx.attempts.sources.from_events import found_fault, was_rejected
 from helix_tui.core.ddx.files import text
 from helix_tui.core.ddx.names import About, status_of
 from helix_tui.core.ddx.runs.running import Run

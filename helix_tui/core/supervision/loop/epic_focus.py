@@ -12,11 +12,11 @@ from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing import operations
-from helix_tui.core.editing.cascade import HOLDING_LABELS
 from helix_tui.core.editing.differences import Conflict
-from helix_tui.core.editing.eligibility_hold import held_back, plan_holds
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.editing.journal import PASSING
+from helix_tui.core.editing.kinds.cascade import HOLDING_LABELS
+from helix_tui.core.editing.kinds.eligibility_hold import held_back, plan_holds
 from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.steps import OperationRefused, called, named
 from helix_tui.core.editing.undo import Unreadable

@@ -17,10 +17,10 @@ from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import MEMORY_CLASSES, Attempt, memory_class
 from helix_tui.core.ddx.attempts.costs import AgentCall, Sums, format_sum, format_usd, sum_calls
-from helix_tui.core.ddx.attempts.from_sessions import IndexedCall, SessionIndex
 from helix_tui.core.ddx.attempts.index import BranchHistory, merge_report
-from helix_tui.core.ddx.attempts.loop_logs import LoopEntry, LoopLogs, unrecorded_checks
 from helix_tui.core.ddx.attempts.pieces import Piece
+from helix_tui.core.ddx.attempts.sources.from_sessions import IndexedCall, SessionIndex
+from helix_tui.core.ddx.attempts.sources.loop_logs import LoopEntry, LoopLogs, unrecorded_checks
 from helix_tui.core.ddx.files import decode_object, instant, money, text, whole
 from helix_tui.core.ground.files import below, is_file, read_bytes, stamp_of
 from helix_tui.core.ground.project import Project

@@ -98,9 +98,9 @@ def answering(bead: Bead, text: str, now: int, kept: Kept) -> list[Operation]:
     Otherwise ddx of August would land that change unchanged, and no agent would read the answer. An answer may ask to
     keep it.
     """
-    from helix_tui.core.ddx.attempts.from_events import was_rejected
+    from helix_tui.core.ddx.attempts.sources.from_events import was_rejected
     from helix_tui.core.editing import operations
-    from helix_tui.core.editing.fields import ALLOWED
+    from helix_tui.core.editing.kinds.fields import ALLOWED
 
     requested, made = [decision(bead, text, now)], kept(bead.id)
     if made is None or not made.preserved or was_rejected(bead, made.result_rev):

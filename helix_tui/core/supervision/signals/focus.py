@@ -15,8 +15,8 @@ from msgspec import Struct, field
 from helix_tui.core.beads.graph import reached
 from helix_tui.core.beads.readiness import Queue, Rule, looks_like_epic
 from helix_tui.core.beads.record import FOCUS_MARK, FOCUS_ON, TERMINAL, Bead
-from helix_tui.core.editing.eligibility_hold import hold, release
-from helix_tui.core.editing.fields import must_live
+from helix_tui.core.editing.kinds.eligibility_hold import hold, release
+from helix_tui.core.editing.kinds.fields import must_live
 from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
 from helix_tui.core.ground.time import format_instant

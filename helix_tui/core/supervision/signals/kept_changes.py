@@ -13,10 +13,10 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import DRIFTED, REFUSED, TERMINAL, Bead, hold_reason
 from helix_tui.core.beads.states import OPENED_BY_A_PERSON
 from helix_tui.core.ddx.attempts.book import AttemptBook
-from helix_tui.core.ddx.attempts.from_events import accepted_at, was_rejected
 from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ddx.attempts.sources.from_events import accepted_at, was_rejected
 from helix_tui.core.ddx.files import text
-from helix_tui.core.editing.fields import ALLOWED, DROPPED
+from helix_tui.core.editing.kinds.fields import ALLOWED, DROPPED
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.signals.drift import STALE, Drift
 

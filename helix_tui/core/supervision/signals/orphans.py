@@ -21,7 +21,7 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.dialect import FRESH
 from helix_tui.core.ddx.runs.running import LeftClaim, Run
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
-from helix_tui.core.editing.lifecycle import add_unclaim
+from helix_tui.core.editing.kinds.lifecycle import add_unclaim
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
 from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import NS, clock_time, format_span

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.editing.eligibility_hold import hold, release
+from helix_tui.core.editing.kinds.eligibility_hold import hold, release
 from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.steps import PlanBuilder
 from helix_tui.core.supervision.signals.tried import UNDECIDED

@@ -28,7 +28,7 @@ from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.files import text
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.fields import ALLOWED
+from helix_tui.core.editing.kinds.fields import ALLOWED
 from helix_tui.core.editing.operations import SetFields
 from helix_tui.core.editing.steps import named
 from helix_tui.core.ground.process import Finished

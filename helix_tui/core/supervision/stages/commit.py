@@ -22,7 +22,7 @@ from helix_tui.core.ddx.files import decode_object, text
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.trust import LEFTHOOK
-from helix_tui.core.editing.lifecycle import unclosed
+from helix_tui.core.editing.kinds.lifecycle import unclosed
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan import plan

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.beads.tracker import TrackerReader
-from helix_tui.core.ddx.attempts.from_events import BeadEvents
-from helix_tui.core.ddx.attempts.from_metrics import MetricsFile
 from helix_tui.core.ddx.attempts.index import AttemptIndex
-from helix_tui.core.ddx.attempts.loop_logs import LoopLogs
+from helix_tui.core.ddx.attempts.sources.from_events import BeadEvents
+from helix_tui.core.ddx.attempts.sources.from_metrics import MetricsFile
+from helix_tui.core.ddx.attempts.sources.loop_logs import LoopLogs
 from helix_tui.core.ddx.files import LineTail
 
 MODULE = "helix_tui.core.ddx.attempts"
@@ -31,7 +31,7 @@ def _ids(index: AttemptIndex) -> list[str]:
 
 
 def test_of_more_evidence_than_is_held_the_newest_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{MODULE}.from_bundles.MAX_BUNDLES", 3)
+    monkeypatch.setattr(f"{MODULE}.sources.from_bundles.MAX_BUNDLES", 3)
     bundles = [_bundle(tmp_path, number) for number in range(5)]
     index = AttemptIndex(tmp_path)
     index.refresh({})
@@ -44,7 +44,7 @@ def test_of_more_evidence_than_is_held_the_newest_is_read(tmp_path: Path, monkey
 
 
 def test_evidence_that_was_put_away_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{MODULE}.from_bundles.MAX_BUNDLES", 2)
+    monkeypatch.setattr(f"{MODULE}.sources.from_bundles.MAX_BUNDLES", 2)
     _bundle(tmp_path, 0, folder="executions-archive/2026/08")
     kept = [_bundle(tmp_path, 1), _bundle(tmp_path, 2, folder="executions-archive/2026/08")]
     index = AttemptIndex(tmp_path)
@@ -59,7 +59,7 @@ def _metric(ddx: Path, attempt_id: str) -> None:
 
 
 def test_the_rows_of_metrics_that_were_written_last_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{MODULE}.from_metrics.MAX_ROWS", 3)
+    monkeypatch.setattr(f"{MODULE}.sources.from_metrics.MAX_ROWS", 3)
     index = AttemptIndex(tmp_path)
     for name in ("a", "b", "c", "a", "d"):
         _metric(tmp_path, name)
@@ -89,7 +89,7 @@ def test_the_results_that_loops_told_last_are_held(tmp_path: Path, monkeypatch: 
 
 
 def test_the_beginnings_that_loops_told_last_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{MODULE}.begun.MAX_BEGUN", 2)
+    monkeypatch.setattr(f"{MODULE}.sources.begun.MAX_BEGUN", 2)
     log = tmp_path / "agent-logs" / "agent-loop-1.jsonl"
     log.parent.mkdir()
     lines = [

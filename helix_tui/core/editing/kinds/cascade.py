@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.dialect import Dialect
-from helix_tui.core.editing.fields import (
+from helix_tui.core.editing.kinds.fields import (
     chain,
 )
 from helix_tui.core.editing.overlay import Overlay

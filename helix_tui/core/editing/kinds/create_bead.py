@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from helix_tui.core.editing.fields import (
+from helix_tui.core.editing.kinds.fields import (
     KEPT_BY_DDX,
     OWN_COMMAND,
     chain,

@@ -34,7 +34,7 @@ from helix_tui.core.memory.plan_records import (
 )
 from helix_tui.core.memory.records import MemoryFault, Verdict
 from helix_tui.core.memory.reports import FeedbackReport, Proposal
-from helix_tui.core.memory.task_check import (
+from helix_tui.core.memory.tasks.task_check import (
     VERIFY_TIMEOUT_S,
     TaskCheck,
     changed_since,

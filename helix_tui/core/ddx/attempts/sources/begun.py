@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from helix_tui.core.ddx.attempts.loop_logs import LoopEntry
 from helix_tui.core.ddx.attempts.pieces import Piece
+from helix_tui.core.ddx.attempts.sources.loop_logs import LoopEntry
 from helix_tui.core.ground.time import NS
 
 MAX_BEGUN = 40_000

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.editing.cascade import cascade, near_cascade
-from helix_tui.core.editing.fields import (
+from helix_tui.core.editing.kinds.cascade import cascade, near_cascade
+from helix_tui.core.editing.kinds.fields import (
     ALIASES,
     must_exist,
     plan_fields,

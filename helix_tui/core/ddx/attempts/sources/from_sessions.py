@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
 from helix_tui.core.ddx.attempts.costs import AgentCall, Part
-from helix_tui.core.ddx.attempts.loop_logs import LoopEntry, unrecorded_checks
+from helix_tui.core.ddx.attempts.sources.loop_logs import LoopEntry, unrecorded_checks
 from helix_tui.core.ddx.files import LineTail, instant, money
 from helix_tui.core.ground.files import Folder
 from helix_tui.core.ground.time import NS

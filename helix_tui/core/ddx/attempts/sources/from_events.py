@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.loop_logs import LoopEntry
 from helix_tui.core.ddx.attempts.pieces import Piece, RowFacts
+from helix_tui.core.ddx.attempts.sources.loop_logs import LoopEntry
 from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.files import decode_object, instant, money, text, whole
 from helix_tui.core.ddx.names import ATTEMPT_ID, began_at, event_kind

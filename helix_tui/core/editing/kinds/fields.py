@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from helix_tui.core.beads.record import FOCUS_MARK, TERMINAL
-from helix_tui.core.editing.eligibility_hold import give_back
+from helix_tui.core.editing.kinds.eligibility_hold import give_back
 from helix_tui.core.editing.operation import Operation
 from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.steps import (

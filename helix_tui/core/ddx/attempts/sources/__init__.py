@@ -1,0 +1,1 @@
+"""The records from which attempts are put together, one reader each."""

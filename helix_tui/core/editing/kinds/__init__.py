@@ -1,0 +1,1 @@
+"""The kinds of change to a queue, each with its plan."""
