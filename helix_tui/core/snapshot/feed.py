@@ -36,16 +36,19 @@ from helix_tui.core.snapshot.snapshot import Change, Condition, Notice, Snapshot
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.index import AttemptIndex
 
-GROUP_MS = 50
-"""How long a group of changes may grow: one step of watchfiles."""
+GROUP_MS = 150
+"""How long a group of changes may grow, and the step of watchfiles: it wakes that often while nothing happens."""
 
 _UNWATCHED = "files are checked once a second, not watched: "
 _RAISE = "; raise fs.inotify.max_user_watches"
 
 _IN_DDX = ("", "run-state", "workers", "executions", "metrics", "agent-logs", "runs")
 
-TICK_MS = 1000
-"""How often a snapshot is taken for time alone, when no file changes."""
+TICK_MS = 3000
+"""How often a snapshot is taken for time alone, when no file changes: a cooldown ends, a worker falls silent."""
+
+POLL_S = 1.0
+"""How often files are looked at that are not watched."""
 
 FULL_LOOK_S = 15.0
 """Seconds after which unwatched files are checked too and removed ones dropped, busy or not."""
@@ -120,13 +123,13 @@ class Watcher:
         import watchfiles  # imported here: it takes 50 ms, on the live thread only
 
         self._stop = stop
-        self._timeout_ms = timeout_ms
         self.problem = ""
         self._changes: Iterator[set[tuple[watchfiles.Change, str]]] | None = watchfiles.watch(
             # one folder that may not be read would be an error for all of them (ignore_permission_denied)
             *(folder for folder in folders if os.access(folder, os.R_OK)),
             watch_filter=None,
             debounce=GROUP_MS,
+            step=GROUP_MS,
             stop_event=stop,
             rust_timeout=timeout_ms,
             # time alone ends a cooldown or makes a worker silent: no file changes then
@@ -149,7 +152,7 @@ class Watcher:
                 self._changes = None
                 why = clean_line(str(error).partition(" about [")[0].rstrip("."), 120)
                 self.problem = f"{_UNWATCHED}{why}{_RAISE if 'limit' in why else ''}"
-        self._stop.wait(self._timeout_ms / 1000)
+        self._stop.wait(POLL_S)
         return set()
 
     def close(self) -> None:

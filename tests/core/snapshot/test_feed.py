@@ -275,7 +275,7 @@ def test_without_watches_looking_at_everything_takes_a_tenth_of_the_time(
 
     monkeypatch.setattr("watchfiles.main.RustNotify", none_left)
     monkeypatch.setattr("helix_tui.core.snapshot.feed.monotonic", lambda: seconds[0])
-    monkeypatch.setattr("helix_tui.core.snapshot.feed.TICK_MS", 1)
+    monkeypatch.setattr("helix_tui.core.snapshot.feed.POLL_S", 0.001)
     monkeypatch.setattr(Gatherer, "gather", slow)
     write(root / ".ddx", {"id": "a-1"})
     listener.live.start()

@@ -19,6 +19,9 @@ from helix_tui.core.ground.processes.threads import keep_at
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 
+STEP_MS = 250
+"""How often the watcher wakes while nothing happens."""
+
 QUIET_MS = 800
 """How long files must be unchanged before they are read again."""
 
@@ -126,6 +129,7 @@ class IndexKeeper:
             *sorted(folders),
             watch_filter=lambda _, path: self._concerns(path),
             debounce=QUIET_MS,
+            step=STEP_MS,
             stop_event=self._stop,
             rust_timeout=500,
             yield_on_timeout=True,
