@@ -19,7 +19,7 @@ from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ddx.runs.transcript import TranscriptTail
 from helix_tui.core.ground.files import read_end
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.time import midnight
+from helix_tui.core.ground.time import NS, midnight
 from helix_tui.core.statements.run import explain_run
 from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.run_state.run_log import said_lines
@@ -172,7 +172,10 @@ class AttemptStream(JobHost, RunningPanel):
         """Time has passed."""
         # headings say today and yesterday
         new_day = midnight(now) != midnight(self.list.board.now)
-        if self._snapshot is not None and (self._snapshot.runs or new_day):
+        # seconds pass for what runs, minutes for a claim that nobody works on
+        old = now - self.list.board.now >= 60 * NS
+        runs = self._snapshot.runs if self._snapshot is not None else ()
+        if self._snapshot is not None and (new_day or (runs and old) or any(run.live for run in runs)):
             self._show(now)
 
     def filter_with(self, wanted: AttemptFilter | None) -> None:

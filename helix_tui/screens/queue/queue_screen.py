@@ -194,18 +194,23 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
             self.stream.show_snapshot(snapshot, change, self.world.now)
 
     def tick(self) -> None:
-        """Refresh ages and remaining times."""
+        """Refresh ages and remaining times; those of seconds only while something runs."""
+        if any(run.live for run in self.world.runs.values()):
+            self._show_row_ages()
+        if self.stream is not None:
+            self.stream.tick(self.console.now())
+        super().tick()
+
+    def show_ages(self) -> None:
+        """Refresh those of the rows and of the bead's detail."""
+        self._show_row_ages()
+        self.show_detail()
+
+    def _show_row_ages(self) -> None:
         source = self.list.source
         if isinstance(source, QueueRows):
             self.world = replace(self.world, now=self.console.now())
             self.list.show(source.later(self.world))
-        if self.stream is not None:
-            self.stream.tick(self.world.now)
-        super().tick()
-
-    def show_ages(self) -> None:
-        """Refresh those of the bead's detail."""
-        self.show_detail()
 
     def on_resize(self) -> None:
         """Rebuild the rows for the new layout."""
