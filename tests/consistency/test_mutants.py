@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from helix_tui.cli.helix import status as next_command
+from helix_tui.cli.helix import status
 from helix_tui.cli.helix.needs import NeedsReader
 from helix_tui.cli.show import attempts as attempts_command
 from helix_tui.cli.show import snapshot, why
@@ -114,10 +114,10 @@ MUTANTS: dict[str, tuple[str, *tuple[tuple[Any, str, Change], ...]]] = {
     "insights maps the status by itself": ("insights", (Cell, "counts", prop(_mapped))),
     "insights leaves an outcome out": (
         "insights", (Cell, "outcomes", prop(lambda cell: {} if cell.n == 1 else {"landed": cell.n}))),
-    "status counts beads that ddx would list": ("queue, status", (run, "count_project", more_ready("d-5"))),
+    "status counts beads that ddx would list": ("queue, status", (status, "count_project", more_ready("d-5"))),
     "check forgets the questions": ("queue, check", (facts, "beads_in_question", always({}))),
     "line 1 counts what is worked on": ("queue, screen queue", (line_1, "count_queue", more_ready("d-7"))),
-    "next begins at the other end": ("queue, next", (next_command, "load", _ready(lambda ids: ids[::-1]))),
+    "next begins at the other end": ("queue, next", (status, "load", _ready(lambda ids: ids[::-1]))),
     "why does not know what runs": ("queue, why", (why, "load_with_attempts", _running_unknown)),
     "check says STOP while beads are ready": (
         "queue, check", (check, "decide", result(lambda made: replace(made, next_action="STOP")))),
@@ -144,7 +144,7 @@ MUTANTS: dict[str, tuple[str, *tuple[tuple[Any, str, Change], ...]]] = {
     "Needs me gives a need another bead": (
         "needs, screen needs", (NeedsReader, "document", result(lambda need: {**need, "bead_id": "d-3"}))),
     "what is claimed is ready by the counts": ("queue, words", (counts, "count_queue", more_ready("d-7"))),
-    "next forgets the last ready bead": ("queue, next", (next_command, "load", _ready(lambda ids: ids[:-1]))),
+    "next forgets the last ready bead": ("queue, next", (status, "load", _ready(lambda ids: ids[:-1]))),
     "Needs me does not know the questions": ("check, needs", (monitor, "read_questions", always(()))),
     "Needs me calls what was refused kept": (
         "attempts, needs",
@@ -155,7 +155,7 @@ MUTANTS: dict[str, tuple[str, *tuple[tuple[Any, str, Change], ...]]] = {
         "queue", (Queue, "state", result(lambda state: "ready" if state == "closed" else state))),
     "status leaves the waiting beads out": (
         "queue, status",
-        (run, "count_project", result(lambda counted: replace(counted, total=counted.total - counted.waiting)))),
+        (status, "count_project", result(lambda counted: replace(counted, total=counted.total - counted.waiting)))),
     "line 1 counts every need as a stale claim": ("needs, screen queue", (line_1, "STALE_CLAIMS", lambda _: KINDS)),
     "line 1 counts what was spent on other days": ("insights, screen queue", (check, "midnight", always(0))),
     "a notification says how many are new": (

@@ -38,14 +38,15 @@ def _status(call: Call) -> int:
     from helix_tui.core.statements.run import status_document
 
     present = load(call)
-    document = status_document(present.project, present.queue, present.runs, len(present.tracker.dropped))
+    counts, dropped = count_project(present.project, present.queue), len(present.tracker.dropped)
+    document = status_document(present.project, present.queue, counts, present.runs, dropped)
     document["refused"] = present.shut.record() if present.shut is not None else None
     if not call.read_only:
         _forget_dead(call, present.project)
     if call.json:
         call.emit(document)
     else:
-        _print_status(call, document, count_project(present.project, present.queue), present)
+        _print_status(call, document, counts, present)
     note_unread(call, present.tracker)
     return 0
 

@@ -18,7 +18,6 @@ from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, clean_words
 from helix_tui.core.ground.time import NS, format_instant, parse_instant
-from helix_tui.core.statements.counts import count_project
 from helix_tui.core.supervision.run_state.run_status import RunStatus, last_stoppage, run_status
 from helix_tui.core.supervision.run_state.state import REASONS, Holder, RunState, ddx_lives, denied_runs
 from helix_tui.core.supervision.signals.orphans import governs_alignment, injected_record, injected_type
@@ -94,7 +93,9 @@ def _stopped(status: RunStatus) -> str:
     )
 
 
-def status_document(project: Project, queue: Queue, runs: Iterable[Run], dropped: int = 0) -> dict[str, Any]:
+def status_document(
+    project: Project, queue: Queue, counts: QueueCounts, runs: Iterable[Run], dropped: int
+) -> dict[str, Any]:
     """Everything that ``status`` shows, as JSON."""
     status = run_status(project, queue.beads)
     state = status.state
@@ -111,7 +112,7 @@ def status_document(project: Project, queue: Queue, runs: Iterable[Run], dropped
         "last_stop_reason": _stop_reason(status),
         "stop_detail": state.stop_detail or None,
         "last_worker": stoppage.record() | {"words": stoppage.words} if stoppage is not None else None,
-        "tracker": _tracker(count_project(project, queue), dropped),
+        "tracker": _tracker(counts, dropped),
         "focus": _focus(queue),
         "run": _run(state) | {"parallel_run_denied_count": denied_runs(project)},
         "active_run": _holder(status.holder, state) if status.condition == "active" else None,
