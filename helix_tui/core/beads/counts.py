@@ -42,8 +42,8 @@ class QueueCounts(Struct, frozen=True):
     listed: int = 0
     """What the installed ddx counts as ready: with ddx of April, every open bead that waits for nothing."""
     blocked: int = 0
-    """What the installed ddx counts as blocked: with ddx of April, open beads that wait for a bead or a cooldown;
-    later, those that wait for something outside the queue.
+    """What the installed ddx counts as blocked: with ddx of April, open beads that wait for a bead (its `bead blocked`
+    lists those on a cooldown too); later, those that wait for something outside the queue.
     """
     blocked_counts: str = "waiting"
     ready: tuple[str, ...] = ()
@@ -153,6 +153,7 @@ def _count(queue: Queue, wanted: frozenset[str]) -> QueueCounts:
     states = Counter(queue.state(bead.id) for bead in beads)
     statuses = Counter(bead.status for bead in beads)
     waiting, outside = states["waiting_dependencies"], states["blocked_external"]
+    free = sum(_is_free(queue, bead) for bead in beads)
     april = queue.rule.waiting_is_blocked
     return QueueCounts(
         total=len(beads),
@@ -163,16 +164,11 @@ def _count(queue: Queue, wanted: frozenset[str]) -> QueueCounts:
         waiting=waiting,
         outside=outside,
         rest=tuple((state, states[state]) for state in STATES if states[state] and state not in _NAMED),
-        listed=sum(_is_free(queue, bead) for bead in beads) if queue.rule.plain_ready else picked,
-        blocked=sum(_is_held(queue, bead) for bead in beads) if april else outside,
+        listed=free if queue.rule.plain_ready else picked,
+        blocked=statuses["open"] - free if april else outside,
         blocked_counts="waiting" if april else "status blocked",
         ready=ready,
     )
-
-
-def _is_held(queue: Queue, bead: Bead) -> bool:
-    """Whether April lists an open bead as blocked: a bead before it is not closed, or its last attempt pauses it."""
-    return bead.status == "open" and (not _is_free(queue, bead) or queue.standing(bead.id).until is not None)
 
 
 def _is_free(queue: Queue, bead: Bead) -> bool:
