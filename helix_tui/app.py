@@ -39,7 +39,9 @@ from helix_tui.screens.background import Closed, LoopCloser, UnwaitedThreads, Wo
 from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.layout import BREAKPOINTS, NARROW
 from helix_tui.screens.navigation import Traveller
-from helix_tui.settings import Layout, Settings, ViewBook
+from helix_tui.settings.file import Settings
+from helix_tui.settings.layout import Layout
+from helix_tui.settings.views import ViewBook
 from helix_tui.themes import DEFAULT_THEME, PLAIN_THEME, THEMES
 
 if TYPE_CHECKING:
@@ -174,17 +176,15 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self._change_runner: ChangeRunner | None = None
         self._loop_controls: LoopControls | None = None
         self._notifier: Notifier | None = None
-        self._settings = settings or Settings()
-        self._look_out = look_out
+        self._settings, self._look_out = settings or Settings(), look_out
         self.monitor: ConsoleMonitor | None = None
         self._feed = open_feed(self._news_from_thread)
         self.snapshot = self._feed.snapshot
         self.needs: tuple[Need, ...] = ()
         self.snoozed: tuple[Need, ...] = ()
-        self._wakes_at = 0
+        self._wakes_at = self._keys = 0
         self.memory_health = ""
         self._closer = LoopCloser(self, read_only=read_only, tell=self._loop_closed)
-        self._keys = 0
         self._garbage = GarbageCollection()
         self._importer: threading.Thread | None = None
         self._pending: tuple[Snapshot, Change, SplitNeeds] | None = None

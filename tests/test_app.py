@@ -22,7 +22,8 @@ from helix_tui.keymap import BY_ID, KEYS, bindings, checked_keymap, keys_of, nam
 from helix_tui.screens import AHEAD, NUMERIC, SCREENS, to_import_ahead
 from helix_tui.screens.help import places
 from helix_tui.screens.queue.queue_screen import QueueScreen
-from helix_tui.settings import OF_NEEDS, Settings, load_settings, settings_file
+from helix_tui.settings.file import Settings, load_settings, settings_file
+from helix_tui.settings.views import OF_NEEDS
 from helix_tui.themes import DEFAULT_THEME, THEMES
 from tests.screens.conftest import Console, MakeConsole, console
 

@@ -22,7 +22,7 @@ from helix_tui.screens.journal import JournalScreen
 from helix_tui.screens.memory.memory_screen import MemoryScreen
 from helix_tui.screens.queue.queue_screen import QueueScreen
 from helix_tui.screens.sheet import HelixPalette, Sheet
-from helix_tui.settings import Settings
+from helix_tui.settings.file import Settings
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.bottom import Prompt
 from helix_tui.widgets.text.page import Page

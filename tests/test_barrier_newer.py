@@ -15,7 +15,7 @@ from helix_tui.screens.needs.actions import BesideQueue, QuestionSheet
 from helix_tui.screens.needs.needs_screen import NeedsScreen
 from helix_tui.screens.queue.queue_screen import QueueScreen
 from helix_tui.screens.watch import Notifier
-from helix_tui.settings import SavedView, Settings, ViewBook
+from helix_tui.settings.views import SavedView, ViewBook
 from helix_tui.widgets.text.attempt_evidence import ComparisonPane
 from tests.planting import _hear, _log, lines, plant, rests, surviving
 from tests.screens.conftest import Console, MakeConsole, console
@@ -167,8 +167,9 @@ async def test_card_of_the_tour(console: MakeConsole, monkeypatch: pytest.Monkey
 async def test_saved_views(
     console: MakeConsole, monkeypatch: pytest.MonkeyPatch, owner: type, handler: str, keys: list[str]
 ) -> None:
-    views = (SavedView("mine", "type:bug", key="f6"), SavedView("kept", "type:task", saved=True))
-    async with surviving(partial(console, settings=Settings(views=views))) as (app, pilot):
+    book = ViewBook([SavedView("mine", "type:bug", key="f6")])
+    book.keep(SavedView("kept", "type:task"))
+    async with surviving(partial(console, view_book=book)) as (app, pilot):
         with monkeypatch.context() as patched:
             patched.setattr(owner, handler, plant)
             await pilot.press(*keys)

@@ -36,7 +36,9 @@ def make_app(
     os.environ.setdefault("TEXTUAL_FPS", "240")
     from helix_tui.app import HelixApp
     from helix_tui.screens import SCREENS, SHEETS
-    from helix_tui.settings import Layout, ViewBook, layout_file, load_settings, settings_file
+    from helix_tui.settings.file import load_settings, settings_file
+    from helix_tui.settings.layout import Layout, layout_file
+    from helix_tui.settings.views import ViewBook
 
     options, settings = call.options, load_settings()
     named = "" if options.screen == "home" else options.screen

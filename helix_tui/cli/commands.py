@@ -25,6 +25,7 @@ _MODULES = {
     "setup.hook": "hook",
     "show.ask": "ask",
     "setup.doctor": "doctor",
+    "setup.settings": "settings",
     "setup.weights": "setup",
     "show.snapshot": "snapshot",
     "setup.demo": "demo",
@@ -112,6 +113,7 @@ COMMANDS = {
         "with --bundle: one archive",
         "search by meaning",
     ),
+    "settings": _row("what can be set, what is, and what is wrong with it; --schema for editors"),
     "setup": _row(
         "download the model weights for search by meaning; asks first",
         "a package beside helix-tui",

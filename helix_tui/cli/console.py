@@ -17,7 +17,7 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.snapshot.feed import Live
 from helix_tui.core.snapshot.snapshot import Change, Snapshot, merge_changes
-from helix_tui.settings import load_settings
+from helix_tui.settings.file import load_settings
 
 __all__ = ["add_arguments", "run"]
 

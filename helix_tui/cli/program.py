@@ -239,7 +239,7 @@ def _run(words: list[str]) -> int:
 
 def _pass_settings_on() -> None:
     """Apply the settings' model folder and memory window to this process and those it starts."""
-    from helix_tui.settings import load_settings
+    from helix_tui.settings.file import load_settings
 
     settings = load_settings()
     # the environment takes precedence over the settings

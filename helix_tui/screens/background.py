@@ -21,7 +21,7 @@ from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS
 from helix_tui.core.snapshot.snapshot import Snapshot
-from helix_tui.settings import load_settings
+from helix_tui.settings.file import load_settings
 
 if TYPE_CHECKING:
     from textual.app import App

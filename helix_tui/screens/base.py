@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from helix_tui.screens.editing.change_runner import ChangeRunner
     from helix_tui.screens.loop.controls import LoopControls
     from helix_tui.screens.watch import ConsoleMonitor
-    from helix_tui.settings import Layout, ViewBook
+    from helix_tui.settings.layout import Layout
+    from helix_tui.settings.views import ViewBook
 
 _MAX_GROUNDS = 1_024
 """How many colour pairs are cached, as many as in Textual."""

@@ -20,7 +20,7 @@ from functools import partial
 from helix_tui.core.ground.text import clean_line
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.panes import keep
-from helix_tui.settings import OF_NEEDS, SavedView
+from helix_tui.settings.views import OF_NEEDS, SavedView
 
 MAX_NAME = 60
 """The longest name of a view."""
@@ -139,7 +139,7 @@ class ViewKeys(FilteringScreen):
         about = f"{described(now)}{columns}"
         ask = LineSheet("save this view as", "name", self._save, about=about)
         choices.append(Choice("S", "S", "save this view", about, partial(self.app.push_screen, ask)))
-        kept = [view for view in views if view.saved]
+        kept = self.console.view_book.saved
         off = "" if kept else "no view was saved here"
         choices.append(Choice("D", "D", "remove a view", "a view saved here", partial(self._remove, kept), off))
         self.app.push_screen(ChoiceSheet("views", choices))
@@ -155,7 +155,7 @@ class ViewKeys(FilteringScreen):
             return
         book = self.console.view_book
         # a hand-written view of that name would hide it, and it would hide a built-in one
-        if any(view.name == name and not view.saved for view in book.views):
+        if any(view.name == name and view not in book.saved for view in book.views):
             self.console.say(f"not saved: {name} is defined by hand or built in", "warning")
             return
         before = any(view.name == name for view in book.views)

@@ -27,14 +27,15 @@ from helix_tui.screens import HOME
 from helix_tui.screens.base import HelixScreen, breakpoint_of
 from helix_tui.screens.commands import Command, commands, keys_bound_on, ways_to
 from helix_tui.screens.layout import NARROW
-from helix_tui.settings import OF_NEEDS
+from helix_tui.settings.views import OF_NEEDS
 from helix_tui.widgets.chrome.header import StatusBar, Tabs
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot.snapshot import Change, Snapshot
     from helix_tui.core.supervision.decide.needs import Need, SplitNeeds
     from helix_tui.screens.help import Tour
-    from helix_tui.settings import Layout, ViewBook
+    from helix_tui.settings.layout import Layout
+    from helix_tui.settings.views import ViewBook
     from helix_tui.widgets.chrome.bottom import Prompt
 
     FirstNews = tuple[Snapshot, Change, SplitNeeds]

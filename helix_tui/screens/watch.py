@@ -31,7 +31,7 @@ from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.decide.monitor import BackgroundMonitor, Concerns, needs_now
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.screens.base import ThreadHost
-from helix_tui.settings import Settings, load_settings
+from helix_tui.settings.file import Settings, load_settings
 
 if TYPE_CHECKING:
     from helix_tui.core.supervision.decide.needs import SplitNeeds
@@ -140,7 +140,7 @@ class Notifier:
                 self._host.say(f"{note.title[:1].upper()}{note.title[1:]}: {note.body}{more}")
         notes: list[Notification] = []
         # what has gone is forgotten in quiet hours too: that makes no notification
-        if not self._settings.quiet.hold(now):
+        if not self._settings.quiet_hours.hold(now):
             notes, self._held = self._held, notes
         if not (notes or gone):
             return
@@ -149,7 +149,7 @@ class Notifier:
 
     def tick(self, snapshot: Snapshot, needs: Sequence[Need]) -> None:
         """Time has passed: when the quiet hours are over, notify of what arrived in them."""
-        if self._held and not self._settings.quiet.hold(self._clock()):
+        if self._held and not self._settings.quiet_hours.hold(self._clock()):
             self.see(snapshot, needs)
 
     def _tell(self, snapshot: Snapshot, notes: Sequence[Notification], gone: frozenset[str], waiting: set[str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from helix_tui.cli.program import main
 from helix_tui.core.ground import log as logs
-from helix_tui.settings import settings_file
+from helix_tui.settings.file import settings_file
 from tests.conftest import ProjectFactory
 
 TOKEN = "ghp_" + "a1B2c3D4e5" * 4

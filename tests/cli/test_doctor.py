@@ -12,7 +12,7 @@ import pytest
 from helix_tui.cli.setup.doctor import compare
 from helix_tui.core.embedding.weights import find_weights
 from helix_tui.core.ground.time import NS, format_instant, now_ns
-from helix_tui.settings import settings_file
+from helix_tui.settings.file import settings_file
 from tests.cli.conftest import Cli
 from tests.cli.test_queue import ROWS, bead
 from tests.conftest import ProjectFactory

@@ -20,7 +20,9 @@ import pytest
 from helix_tui.cli.programs import helix_ddx_file
 from helix_tui.core.ask.sessions.history import AskHistory
 from helix_tui.core.ground.trust import person
-from helix_tui.settings import Layout, ViewBook, layout_file, load_settings, settings_file
+from helix_tui.settings.file import load_settings, settings_file
+from helix_tui.settings.layout import Layout, layout_file
+from helix_tui.settings.views import ViewBook
 from tests.cli.conftest import Cli
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -32,7 +32,8 @@ from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.snapshot.feed import Live, take_snapshot
 from helix_tui.core.snapshot.snapshot import Snapshot
-from helix_tui.settings import Layout, ViewBook
+from helix_tui.settings.layout import Layout
+from helix_tui.settings.views import ViewBook
 from helix_tui.terminal import Decoder, TerminalParser
 from tests.drills import behind_terminal
 from tests.drills.actions import FORMS, LARGE, POSTURES, Action, Case, actions_of, bound_key, cases, sent, shorten

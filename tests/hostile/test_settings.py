@@ -13,7 +13,7 @@ from helix_tui.core.ddx.client import Ddx
 from helix_tui.core.evidence.session import ModelSettings, find_model
 from helix_tui.core.ground.project import ddx_environment, find_ddx, find_project
 from helix_tui.core.memory.store.database import database_path
-from helix_tui.settings import Settings, load_settings
+from helix_tui.settings.file import Settings, load_settings
 from tests.hostile.kinds import KINDS
 from tests.hostile.kinds.registry import victim
 from tests.programs import write_program

@@ -17,7 +17,7 @@ from helix_tui.screens.loop.attempt_stream import TABLE_CELLS
 from helix_tui.screens.needs.need_list import need_rows
 from helix_tui.screens.needs.needs_screen import NeedsScreen
 from helix_tui.screens.queue.queue_screen import QueueScreen
-from helix_tui.settings import Layout
+from helix_tui.settings.layout import Layout
 from helix_tui.widgets.rows.bead import RowContext
 from helix_tui.widgets.text.bead import DetailFacts, detail_rows
 from tests.programs import parse_rows

@@ -12,7 +12,7 @@ from textual.keys import _character_to_key
 from helix_tui.keymap import BY_ID, KEYS, instead_of, names
 from helix_tui.screens.help import STEPS, WORDS, HelpScreen, TourCard, with_keys
 from helix_tui.screens.sheet import Commands
-from helix_tui.settings import Layout
+from helix_tui.settings.layout import Layout
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_source import Column
 from helix_tui.widgets.figures import BAR_LEGEND

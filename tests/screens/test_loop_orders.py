@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.settings import Layout
+from helix_tui.settings.layout import Layout
 from helix_tui.widgets.rows.attempt_table import SORTS
 from tests.screens.loop_host import Busy, open_loop, settled
 

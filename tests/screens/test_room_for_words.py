@@ -9,7 +9,7 @@ from textual.widget import Widget
 from textual.widgets._toast import Toast
 
 from helix_tui.screens.help import STEPS, TourCard
-from helix_tui.settings import Layout
+from helix_tui.settings.layout import Layout
 from tests.screens.conftest import Console, MakeConsole
 
 

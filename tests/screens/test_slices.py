@@ -11,7 +11,8 @@ from textual.pilot import Pilot
 
 from helix_tui.screens.needs.needs_screen import NeedsScreen
 from helix_tui.screens.queue.queue_screen import QueueScreen
-from helix_tui.settings import OWN_VIEWS, SavedView, Settings, ViewBook, load_settings
+from helix_tui.settings.file import Settings, load_settings
+from helix_tui.settings.views import OWN_VIEWS, SavedView, ViewBook, as_toml
 from tests.screens.conftest import Console, MakeConsole
 
 
@@ -121,7 +122,7 @@ def test_a_file_of_views_that_somebody_broke_is_said_and_not_overwritten(tmp_pat
 
 def test_a_saved_view_reads_back_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "views.toml"
-    view = SavedView('quote " and \\ and ü and 🚀', 'title "x"', "lanes", (), "f7", saved=True)
+    view = SavedView('quote " and \\ and ü and 🚀', 'title "x"', "lanes", (), "f7")
     book = ViewBook(path=file)
     book.keep(view)
     book.write()
@@ -130,7 +131,7 @@ def test_a_saved_view_reads_back_as_it_was(tmp_path: Path) -> None:
 
 def test_control_characters_in_a_view_leave_its_file_readable() -> None:
     view = SavedView("a\x7fb\nc\x01d")
-    assert tomllib.loads(view.as_toml())["view"][0]["name"] == view.name
+    assert tomllib.loads(as_toml([view]))["view"][0]["name"] == view.name
 
 
 PROPOSED = [

@@ -31,7 +31,7 @@ from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.needs.actions import BesideQueue
 from helix_tui.screens.needs.needs_screen import NeedsScreen
 from helix_tui.screens.watch import ATTEMPTING
-from helix_tui.settings import Settings, parse_quiet
+from helix_tui.settings.file import Settings
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.journal_host import at_rest, lines, row
 
@@ -314,8 +314,7 @@ async def test_what_is_new_is_told_once_and_not_in_quiet_hours(
     monkeypatch.setattr(Console, "write_terminal", lambda app, text: told.append(text))
     out = tmp_path / "told"
     notify = f"{shlex.quote(sys.executable)} -c \"import sys; open('{out}', 'a').write(sys.stdin.read())\""
-    quiet = parse_quiet("00:00-23:59")
-    settings = Settings(notify=notify, notify_terminal=("bell", "osc9"), quiet=quiet)
+    settings = Settings(notify=notify, notify_terminal=("bell", "osc9"), quiet="00:00-23:59")
     app = console(lines([row("a"), row("b", status="proposed")]), settings=settings)
     (app.root / ".helix").mkdir()
     async with app.run_test(size=(120, 30)) as pilot:
@@ -328,7 +327,7 @@ async def test_what_is_new_is_told_once_and_not_in_quiet_hours(
         looked(app)
         await at_rest(pilot)
         assert told == [], "it is quiet"
-        monkeypatch.setattr(app.notifier, "_settings", replace(settings, quiet=parse_quiet("")))
+        monkeypatch.setattr(app.notifier, "_settings", replace(settings, quiet=""))
         app._tick()
         await at_rest(pilot)
         looked(app)
@@ -365,7 +364,7 @@ async def test_what_could_not_be_undone_or_redone_is_what_the_next_key_tries(con
 async def test_a_need_that_goes_in_quiet_hours_is_told_when_it_comes_back(
     console: MakeConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = console(lines([row("a")]), settings=Settings(quiet=parse_quiet("00:00-23:59")))
+    app = console(lines([row("a")]), settings=Settings(quiet="00:00-23:59"))
     (app.root / ".helix").mkdir()
     async with app.run_test(size=(120, 30)) as pilot:
         await at_rest(pilot)

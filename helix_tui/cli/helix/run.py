@@ -56,7 +56,7 @@ from helix_tui.core.supervision.signals.kept_changes import attempts_now, refusa
 from helix_tui.core.supervision.stages.delegate import Delegate, environment_options
 from helix_tui.core.supervision.stages.injection import THRESHOLD
 from helix_tui.core.supervision.stages.stage_run import agent_context
-from helix_tui.settings import load_settings
+from helix_tui.settings.file import load_settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,7 @@ from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.signals.responses import DEFAULT, LEVELS, Level, level_of
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, chosen, environment_options, unheard
 from helix_tui.core.supervision.stages.stage_run import AlignmentActive
-from helix_tui.settings import load_settings
+from helix_tui.settings.file import load_settings
 
 __all__ = ["clear_errors", "curator_of"]
 

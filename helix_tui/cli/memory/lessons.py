@@ -18,7 +18,7 @@ from helix_tui.core.memory.provenance import AcceptRule
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.memory.tasks.plans import Plans, propose
 from helix_tui.core.supervision.agents.learning import Learner, accept_by_rule
-from helix_tui.settings import load_settings
+from helix_tui.settings.file import load_settings
 
 MAX_LEARNED = 20
 """Attempts listed as text."""

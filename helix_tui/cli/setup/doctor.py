@@ -46,7 +46,7 @@ from helix_tui.core.ground.time import now_ns
 from helix_tui.core.ground.trust.person import state_folder
 from helix_tui.core.statements.counts import count_project
 from helix_tui.core.supervision.signals.orphans import gone
-from helix_tui.settings import settings_file
+from helix_tui.settings.file import settings_file
 
 MAX_IDS = 20
 

@@ -57,7 +57,7 @@ from helix_tui.core.ground.files import below, read_bytes
 from helix_tui.core.ground.git import GitFailed
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted, fit
-from helix_tui.settings import load_settings
+from helix_tui.settings.file import load_settings
 
 SCHEMA = "docs/knowledge/dag-node-schema.md"
 MAX_SHOWN = 40

@@ -55,7 +55,8 @@ def filter_of_view(name: str) -> str:
     Raises:
         CliError: no view of the queue has that name.
     """
-    from helix_tui.settings import OF_NEEDS, ViewBook, load_settings, settings_file
+    from helix_tui.settings.file import load_settings, settings_file
+    from helix_tui.settings.views import OF_NEEDS, ViewBook
 
     book = ViewBook(load_settings().views, settings_file().with_name("views.toml"))
     view = book.named(name)

@@ -34,7 +34,7 @@ from helix_tui.screens.ask.answers import (
 )
 from helix_tui.screens.background import JobHost
 from helix_tui.screens.panes import ReadingScreen
-from helix_tui.settings import load_settings
+from helix_tui.settings.file import load_settings
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.header import Caption
 from helix_tui.widgets.text.answer import record_of, sense_of, target_of

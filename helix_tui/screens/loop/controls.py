@@ -50,7 +50,7 @@ from helix_tui.core.supervision.stages.results import answer_question
 from helix_tui.screens.base import ThreadHost
 from helix_tui.screens.sheet import ask_to_allow
 from helix_tui.screens.watch import ATTEMPTING
-from helix_tui.settings import load_settings
+from helix_tui.settings.file import load_settings
 
 READ_ONLY = "this console was started with --read-only"
 

@@ -16,7 +16,7 @@ from helix_tui.core.beads.views import VIEWS, ViewKind
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
 from helix_tui.screens.filter import ViewKeys
-from helix_tui.settings import SavedView
+from helix_tui.settings.views import SavedView
 from helix_tui.widgets.base.row_source import Row
 from helix_tui.widgets.chrome.bottom import Chooser
 from helix_tui.widgets.rows.bead import RowContext, bead_line

@@ -8,7 +8,7 @@ import pytest
 
 from helix_tui.core.evidence.session import model_command
 from helix_tui.core.supervision.stages.delegate import chosen
-from helix_tui.settings import load_settings
+from helix_tui.settings.file import load_settings
 
 
 def test_a_command_line_comes_first_then_the_environment_then_the_settings(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_a_command_line_comes_first_then_the_environment_then_the_settings(tmp_p
     typed = chosen({"HELIX_AGENT": "codex", "HELIX_MODEL": "m"}, agent="claude", model="opus", **set_so)
     assert (typed.harness, typed.model) == ("claude", "opus")
     file.write_text("agent = 3\n")
-    assert load_settings(file).problems == ("agent: must be a name in quotes",)
+    assert load_settings(file).problems == ("agent: write a name in quotes",)
 
 
 def test_a_question_to_a_model_says_who_is_to_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

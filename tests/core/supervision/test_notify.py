@@ -26,7 +26,8 @@ from helix_tui.core.statements.notifications import (
     terminal_ways,
 )
 from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.settings import load_settings, parse_quiet
+from helix_tui.settings.file import load_settings
+from helix_tui.settings.quiet_hours import parse_quiet
 from tests.programs import parse_rows
 
 NOW = parse_now("2026-08-21T22:00:28Z")
@@ -189,7 +190,7 @@ def test_settings_say_how_to_tell_and_what_cannot_be_read(tmp_path: Path) -> Non
     file = tmp_path / "settings.toml"
     file.write_text('notify = "tell me"\nnotify_terminal = ["bell", "osc9"]\nquiet = "22:00-07:00"\n')
     found = load_settings(file)
-    assert (found.notify, found.notify_terminal, found.quiet.start) == ("tell me", ("bell", "osc9"), 22 * 60)
+    assert (found.notify, found.notify_terminal, found.quiet_hours.start) == ("tell me", ("bell", "osc9"), 22 * 60)
     assert found.problems == ()
     file.write_text('notify = 3\nnotify_terminal = "bell"\nquiet = "late"\n')
     found = load_settings(file)
