@@ -18,8 +18,8 @@ from helix_tui.core.ddx.attempts.costs import format_sum, read_sums
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import ATTEMPT_ID
 from helix_tui.core.ground.time import format_day, parse_instant
-from helix_tui.core.statements.notifications import SILENT, NewsWatch
-from helix_tui.core.supervision.decide.need_kinds import GROUPS
+from helix_tui.core.statements.notifications import NewsWatch
+from helix_tui.core.supervision.decide.need_kinds import GROUPS, SILENT
 from helix_tui.widgets.rows.attempt_table import day_name
 from tests.consistency.scene import Scene
 

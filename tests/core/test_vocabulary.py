@@ -10,12 +10,15 @@ from typing import Any, get_args
 
 import pytest
 
-from helix_tui.core.beads.states import STATES, State
+from helix_tui.core.beads.states import OPENED_BY_A_PERSON, STATES, Remedy, State
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_ROWS
 from helix_tui.core.ddx.names import STATUSES, VERBS, DdxAction, Outcome
+from helix_tui.core.statements.stuck import MENDS
 from helix_tui.core.supervision.decide import needs
-from helix_tui.core.supervision.decide.need_kinds import GROUPS, KINDS, Group, KindName
+from helix_tui.core.supervision.decide.need_kinds import GROUPS, KINDS, ActionId, Group, KindName
 from helix_tui.core.supervision.signals import questions
+from helix_tui.keymap import BY_ID
+from helix_tui.screens.needs.need_list import KEYS
 
 
 @pytest.mark.parametrize(
@@ -26,10 +29,25 @@ from helix_tui.core.supervision.signals import questions
         (DdxAction, VERBS, "core/ddx/names.py: VERBS"),
         (KindName, KINDS, "core/supervision/decide/need_kinds.py: KINDS"),
         (Group, GROUPS, "core/supervision/decide/need_kinds.py: GROUPS"),
+        (ActionId, KEYS, "screens/needs/need_list.py: KEYS"),
     ],
 )
 def test_each_name_has_its_record(vocabulary: Any, records: Collection[str], place: str) -> None:
     assert set(get_args(vocabulary)) == set(records), f"{place} has no record for a name, or one too many"
+
+
+def test_each_remedy_has_a_command() -> None:
+    assert set(get_args(Remedy)) - {"wait"} <= set(MENDS), "core/statements/stuck.py: MENDS"
+
+
+def test_each_key_of_an_action_is_a_key() -> None:
+    assert set(KEYS.values()) <= set(BY_ID), "keymap.py"
+
+
+def test_what_a_person_opens_or_answers_is_a_kind_of_need() -> None:
+    place = "core/supervision/decide/need_kinds.py: KINDS lacks a kind, so that nobody is asked"
+    assert set(OPENED_BY_A_PERSON) <= set(KINDS), place
+    assert set(questions.KINDS) <= set(KINDS), place
 
 
 def test_each_kind_of_need_is_found_somewhere() -> None:

@@ -30,6 +30,10 @@ Mover = Literal["worker", "person", "time", "beads", "children", "whoever holds 
 """Who or what lets a bead leave its state."""
 
 
+Remedy = Literal["defer", "wait", "escalate", "decide", "recheck", "close"]
+"""What FEAT-002 advises for a bead that does not move."""
+
+
 class Sign(Struct, frozen=True):
     """How a state looks: glyph, ASCII glyph, ink (a role and attributes), and the word for it."""
 
@@ -50,7 +54,7 @@ class Parked(Struct, frozen=True):
     """What HELIX says of a bead that does not move (FEAT-002)."""
 
     reason: str
-    remedy: str
+    remedy: Remedy
 
 
 class StateRow(Struct, frozen=True):
@@ -59,57 +63,59 @@ class StateRow(Struct, frozen=True):
     sign: Sign
     lane: Lane
     mover: Mover
-    parked: Parked | None = None
-    worded: bool = False
+    parked: Parked | None
+    """None for a state that is left as it should be."""
+    worded: bool
     """Whether a row of a list has the word beside the sign."""
 
 
 STATES: Mapping[State, StateRow] = {
-    "running": StateRow(Sign("◉", "@", "running bold", "running", "text bold"), "running", "worker"),
-    "claimed": StateRow(Sign("◉", "@", "running", "claimed"), "running", "worker", worded=True),
-    "ready": StateRow(Sign("○", "o", "success", "ready"), "ready", "worker"),
+    "running": StateRow(Sign("◉", "@", "running bold", "running", "text bold"), "running", "worker", None, False),
+    "claimed": StateRow(Sign("◉", "@", "running", "claimed"), "running", "worker", None, True),
+    "ready": StateRow(Sign("○", "o", "success", "ready"), "ready", "worker", None, False),
     "proposed": StateRow(
-        Sign("◆", "*", "attention bold", "proposed"),
-        "parked",
-        "person",
-        Parked("operator-attention", "escalate"),
-        worded=True,
+        Sign("◆", "*", "attention bold", "proposed"), "parked", "person", Parked("operator-attention", "escalate"), True
     ),
     "unknown_status": StateRow(
         Sign("?", "?", "attention bold", "unknown status"),
         "parked",
         "nobody",
         Parked("unknown-status", "escalate"),
+        False,
     ),
     "preserved_review_blocked": StateRow(
         Sign("◆", "*", "attention bold", "review unresolved"),
         "parked",
         "person",
         Parked("review-blocked", "escalate"),
-        worded=True,
+        True,
     ),
     "retry_cooldown": StateRow(
-        Sign("◷", "~", "waiting", "cools down"), "waiting", "time", Parked("retry-parked", "defer")
+        Sign("◷", "~", "waiting", "cools down"), "waiting", "time", Parked("retry-parked", "defer"), False
     ),
     "waiting_dependencies": StateRow(
-        Sign("◌", ".", "muted", "waits"), "waiting", "beads", Parked("dep-blocked", "wait")
+        Sign("◌", ".", "muted", "waits"), "waiting", "beads", Parked("dep-blocked", "wait"), False
     ),
     "blocked_external": StateRow(
-        Sign("⊘", "#", "error", "blocked outside"), "waiting", "person", Parked("external", "recheck"), worded=True
+        Sign("⊘", "#", "error", "blocked outside"), "waiting", "person", Parked("external", "recheck"), True
     ),
-    "epic_container": StateRow(Sign("▣", "+", "text", "epic"), "set aside", "children"),
+    "epic_container": StateRow(Sign("▣", "+", "text", "epic"), "set aside", "children", None, False),
     "not_eligible": StateRow(
         Sign("⊝", "-", "muted", "not eligible", "muted"),
         "set aside",
         "whoever holds it",
         Parked("not-eligible", "decide"),
-        worded=True,
+        True,
     ),
     "superseded": StateRow(
-        Sign("⊝", "-", "muted", "superseded", "muted strike"), "set aside", "nobody", Parked("superseded", "close")
+        Sign("⊝", "-", "muted", "superseded", "muted strike"),
+        "set aside",
+        "nobody",
+        Parked("superseded", "close"),
+        False,
     ),
-    "closed": StateRow(Sign("✓", "x", "muted", "closed", "muted"), "done", "nobody"),
-    "cancelled": StateRow(Sign("✗", "X", "muted", "cancelled", "muted strike"), "done", "nobody"),
+    "closed": StateRow(Sign("✓", "x", "muted", "closed", "muted"), "done", "nobody", None, False),
+    "cancelled": StateRow(Sign("✗", "X", "muted", "cancelled", "muted strike"), "done", "nobody", None, False),
 }
 """Every state, those that need attention first, as documented for ``queue --json``."""
 
@@ -125,6 +131,12 @@ def states_where(*, lane: Lane | None = None, mover: Mover | None = None) -> tup
         if (lane is None or row.lane == lane) and (mover is None or row.mover == mover)
     )
 
+
+IN_HAND = frozenset(states_where(lane="running"))
+"""States of a bead that somebody works on or holds."""
+
+FOR_A_WORKER = states_where(mover="worker")
+"""States that a bead leaves by a worker's doing."""
 
 OPENED_BY_A_PERSON = states_where(mover="person")
 """States that a bead leaves only by a person's decision."""

@@ -21,8 +21,8 @@ from msgspec.structs import replace
 from helix_tui.core.beads.readiness import Rule
 from helix_tui.core.ddx.client import ALONE, MISSING, QUIET, Ddx, DdxError
 from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, RowGate
-from helix_tui.core.ddx.help_text import Words, read_verbs
-from helix_tui.core.ddx.names import VERBS, Era
+from helix_tui.core.ddx.help_text import DdxVerb, Words, read_verbs
+from helix_tui.core.ddx.names import VERBS, DdxAction, Era
 from helix_tui.core.ground.process import Finished, Leaving, run
 from helix_tui.core.ground.records import decode_json
 from helix_tui.core.ground.text import clean_line
@@ -74,11 +74,11 @@ def examine(path: Path, root: Path, env: Mapping[str, str]) -> Dialect:
         helps |= zip(wanted, pool.map(ask, wanted), strict=True)
     verbs = read_verbs(helps.__getitem__)
     older = verbs["update"].flags if "update" in verbs else ()
-    newer = "lifecycle status" in (helps[VERBS["update"][0]] or "") or "operator_attention" in verbs
+    told = helps[verbs["update"].words] if "update" in verbs else None
+    newer = "lifecycle status" in (told or "") or "operator_attention" in verbs
     family: Era = "april" if older and not newer else "head"
-    guess = replace(FAMILIES[family], proven=False)
-    found = guess if env.get(NO_TRIAL) == "off" else try_out(path, env, guess)
-    return replace(found, verbs=verbs)
+    guess = replace(FAMILIES[family], proven=False, verbs=verbs)
+    return guess if env.get(NO_TRIAL) == "off" else try_out(path, env, guess)
 
 
 def try_out(ddx: Path, env: Mapping[str, str], guess: Dialect, *, ask: Callable[..., Finished] = run) -> Dialect:
@@ -93,7 +93,7 @@ def try_out(ddx: Path, env: Mapping[str, str], guess: Dialect, *, ask: Callable[
     try:
         for _ in range(TRIALS):
             with tempfile.TemporaryDirectory(prefix="helix-trial-", ignore_cleanup_errors=True) as folder:
-                trial = _Trial(Path(folder), ddx, env, ask)
+                trial = _Trial(Path(folder), ddx, env, guess.verbs, ask)
                 found = trial.findings(guess)
             if not trial.timed_out:
                 return found
@@ -115,8 +115,15 @@ def _open(guess: Dialect, doubt: str) -> Dialect:
 class _Trial:
     """One ddx in one throw-away folder."""
 
-    def __init__(self, folder: Path, ddx: Path, env: Mapping[str, str], ask: Callable[..., Finished]) -> None:
-        self.folder, self._ddx, self._ask = folder, ddx, ask
+    def __init__(
+        self,
+        folder: Path,
+        ddx: Path,
+        env: Mapping[str, str],
+        verbs: Mapping[DdxAction, DdxVerb],
+        ask: Callable[..., Finished],
+    ) -> None:
+        self.folder, self._ddx, self._verbs, self._ask = folder, ddx, verbs, ask
         self.timed_out = False
         """Whether any answer came too late: a slow answer is no refusal."""
         own = {name: str(folder / "own") for name in _OWN}
@@ -150,6 +157,7 @@ class _Trial:
             self._run("close", bead_id)
         closed = {bead_id for bead_id in _FALLING if self._row(bead_id).get("status") == "closed"}
         return Dialect(
+            verbs=guess.verbs,
             rule=replace(
                 rule,
                 leases=leases,
@@ -179,7 +187,7 @@ class _Trial:
     def _ready(self) -> tuple[list[str], str]:
         """The beads it hands to a worker, in order, and its message if it lists none."""
         self._write(_rows())
-        finished = self._bead("ready", "--execution", "--json")
+        finished = self._do("ready", "--execution", "--json")
         said = next((line for line in finished.err.splitlines() if line.strip()), "") or "it lists no ready bead"
         listed = decode_json(finished.stdout)
         rows = listed if isinstance(listed, list) else []
@@ -197,7 +205,7 @@ class _Trial:
         for kind, word in _GATED:
             row = _row("t-gate", labels=[word]) if kind == "label" else _row("t-gate", status=word)
             self._write([row])
-            finished = self._bead("ready")
+            finished = self._do("ready")
             code = re.search(r"\b([a-z]+(?:_[a-z]+)+)\b: ", finished.err)
             if finished.rc and code is not None:
                 commands = re.findall(r"`(ddx [^`]+)`", finished.err)
@@ -210,7 +218,7 @@ class _Trial:
         self._write([_row("t-plain")])
         marker = self.folder / ".ddx" / "lifecycle-schema.json"
         marker.write_text('{"version": 0}')
-        finished = self._bead("ready")
+        finished = self._do("ready")
         marker.unlink()
         needed = re.search(r"version 0 is older than (\d+)", finished.err)
         return int(needed[1]) if finished.rc and needed is not None else 0
@@ -232,8 +240,13 @@ class _Trial:
         row = self._row("t-bare")
         return None if row in (bare, {}) else {name: value for name, value in row.items() if name != "id"}
 
-    def _run(self, *words: str) -> bool:
-        return self._bead(*words).rc == 0
+    def _run(self, action: DdxAction, *words: str) -> bool:
+        return self._do(action, *words).rc == 0
+
+    def _do(self, action: DdxAction, *words: str) -> Finished:
+        """What it answers to an action, by the name that it has for it."""
+        verb = self._verbs.get(action)
+        return self._answer(*(VERBS[action][0] if verb is None else verb.words), *words)
 
     def _bead(self, *words: str) -> Finished:
         return self._answer("bead", *words)

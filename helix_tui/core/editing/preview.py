@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from helix_tui.core.beads.graph import Graph, reached
 from helix_tui.core.beads.readiness import FINISHED, Claims, Queue, pick_order, rule_of
 from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.states import IN_HAND
 from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.steps import CommandStep, called
 from helix_tui.core.ground.text import counted
@@ -28,8 +29,6 @@ SHOWN = 10
 
 MAX_PLACES = 3
 """How many changed beads are listed below the totals of a larger change."""
-
-_TAKEN = frozenset({"claimed", "running"})
 
 
 class PickPlace(Struct, frozen=True):
@@ -90,7 +89,7 @@ def _where(place: int | None, state: str, ready: int) -> str:
         return f"{ordinal(place)} of {ready:,} ready"
     if not state:
         return "new"
-    if state in TERMINAL | {"running", "claimed"}:
+    if state in TERMINAL | IN_HAND:
         return state
     return f"not ready ({state.replace('_', ' ')})"
 
@@ -187,7 +186,7 @@ def foresee(queue: Queue, steps: Iterable[CommandStep]) -> Consequences:
     return Consequences(
         newly_ready=tuple(bead_id for bead_id in then.ready if bead_id not in was),
         newly_blocked=tuple(
-            bead_id for bead_id in queue.ready if bead_id not in now and then.state(bead_id) not in TERMINAL | _TAKEN
+            bead_id for bead_id in queue.ready if bead_id not in now and then.state(bead_id) not in TERMINAL | IN_HAND
         ),
         next_before=queue.ready[:SHOWN],
         next_after=then.ready[:SHOWN],

@@ -28,12 +28,8 @@ from helix_tui.core.ground.time import format_instant
 from helix_tui.core.ground.writes import open_own, remove
 from helix_tui.core.statements.counts import need_you
 from helix_tui.core.statements.ending import run_ended
-from helix_tui.core.supervision.decide.need_kinds import KINDS
-from helix_tui.core.supervision.decide.need_view import one_of
+from helix_tui.core.supervision.decide.need_kinds import GROUPS, KINDS, SILENT
 from helix_tui.core.supervision.decide.needs import Need
-
-SILENT = frozenset({"lesson"})
-"""Kinds that hold nothing up, and cause no notification."""
 
 COMMAND_TIMEOUT_S = 20.0
 MAX_LISTED = 50
@@ -121,12 +117,12 @@ def _of_needs(fresh: tuple[Need, ...], waiting: int, beads: Mapping[str, Bead]) 
     body = clean_line(fresh[0].reason, 160)
     if len(fresh) > 1:
         body = "new: " + ", ".join(
-            f"{count:,} {name if count > 1 else one_of(name)}" for name, count in counted.items()
+            f"{count:,} {name if count > 1 else GROUPS[name]}" for name, count in counted.items()
         )
     else:
         bead = beads.get(fresh[0].bead_id)
         about = f"“{clean_line(bead.title, 60)}”: " if bead is not None and bead.title else ""
-        kind = one_of(KINDS[fresh[0].kind].group)
+        kind = GROUPS[KINDS[fresh[0].kind].group]
         body = f"{kind}: {about}{body.removeprefix(f'{kind}; ').removeprefix(f'{kind}: ')}"
     return Notification("needs", need_you(waiting), body, tuple(need.key for need in fresh), fresh, waiting)
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import DRIFTED, TERMINAL, Bead, hold_reason
-from helix_tui.core.beads.states import STATES, states_where
+from helix_tui.core.beads.states import FOR_A_WORKER, STATES
 from helix_tui.core.beads.tracker import Archived, find_archived
 from helix_tui.core.ground.processes.threads import pid_alive
 from helix_tui.core.ground.text import clean_line
@@ -36,7 +36,7 @@ _OF_THE_QUEUE = ("waiting_dependencies", "superseded")
 
 _LOOK = "look, and decide: `helix-tui why {0}`"
 
-_MENDS = {
+MENDS = {
     "defer": "leave it until then",
     "unclaim": "`helix-tui stuck --recover {0}`",
     "escalate": _LOOK,
@@ -47,8 +47,6 @@ _MENDS = {
     "polish": "`helix-tui polish {0}`",
     "look at its attempt": "`helix-tui attempts --bead {0}`",
 }
-
-_MOVING = states_where(mover="worker")
 
 
 class Stuck(Struct, frozen=True):
@@ -164,7 +162,7 @@ def _explained(stuck: Stuck, away: Mapping[str, Archived]) -> Stuck:
 
 def mend_words(stuck: Stuck, dialect: Dialect | None) -> str:
     """The remedy as a command to type; HELIX's own word for it if there is no command."""
-    words = _MENDS.get(stuck.suggested_action, stuck.suggested_action) if stuck.bead_id else stuck.suggested_action
+    words = MENDS.get(stuck.suggested_action, stuck.suggested_action) if stuck.bead_id else stuck.suggested_action
     if stuck.reason == "retry-parked" and dialect is not None and "cooldown" in dialect.verbs:
         words += ", or to have it tried now: `helix-tui tracker cooldown clear {0}`"
     return words.replace("{0}", stuck.bead_id)
@@ -282,11 +280,11 @@ def _standing_epics(queue: Queue, focused: str) -> Iterator[Stuck]:
     """Open epics that nobody works on: finished ones, empty ones, and those whose beads nobody can pick."""
     for bead in queue.beads.values():
         state = queue.state(bead.id)
-        if bead.status in TERMINAL or not looks_like_epic(bead) or state in _MOVING:
+        if bead.status in TERMINAL or not looks_like_epic(bead) or state in FOR_A_WORKER:
             continue
         left = [child for child in queue.graph.children.get(bead.id, ()) if queue.beads[child].status not in TERMINAL]
         # a nested epic is judged by its own children
-        moving = any(queue.state(child) in (*_MOVING, "epic_container") for child in left)
+        moving = any(queue.state(child) in (*FOR_A_WORKER, "epic_container") for child in left)
         if is_finished_epic(queue, bead):
             why = "everything under it is closed: close the epic and review it"
             yield Stuck(bead.id, bead.title, "epic-finished", why, "close it, reviewed")

@@ -13,6 +13,7 @@ from textual import on
 from textual.binding import BindingType
 
 from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.states import IN_HAND
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import BY_ID, KEYS, bindings, names, shown
 from helix_tui.screens.base import HelixScreen
@@ -139,7 +140,7 @@ class BeadKeys(TargetScreen):
         if not beads:
             return
         queue = self.console.snapshot.queue
-        held = any(bead.status == "in_progress" or queue.state(bead.id) in ("claimed", "running") for bead in beads)
+        held = any(bead.status == "in_progress" or queue.state(bead.id) in IN_HAND for bead in beads)
         self.look_ahead(holding([bead.id for bead in beads], take=not held))
 
     def action_supersede(self) -> None:

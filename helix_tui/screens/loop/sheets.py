@@ -18,6 +18,7 @@ from textual import on
 from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.states import IN_HAND
 from helix_tui.core.ddx.attempts.costs import format_whole
 from helix_tui.core.ddx.claims import PARKED
 from helix_tui.core.ddx.runs.running import Run
@@ -461,7 +462,7 @@ class LoopSheet(ChoiceSheet):
             return f"this bead is {bead.status}"
         if bead.status in PARKED:
             return f"ddx runs no bead that is {bead.status}; decide on it in Needs me first"
-        return "a worker is running this bead" if queue.state(bead.id) in ("running", "claimed") else ""
+        return "a worker is running this bead" if queue.state(bead.id) in IN_HAND else ""
 
     def _confirm_one_bead(self) -> None:
         """Run the bead; if that would land a kept change, only after confirmation."""

@@ -52,6 +52,17 @@ def test_a_trial_finds_what_a_release_does(program: Any) -> None:
             assert getattr(found, name) == value, name
 
 
+def test_a_release_with_another_name_for_a_verb_is_tried_by_that_name(program: Any) -> None:
+    renamed = (
+        "if sys.argv[1:3] == ['bead', 'update']: sys.exit('unknown command')\n"
+        "if sys.argv[1:3] == ['bead', 'edit']: sys.argv[2] = 'update'"
+    )
+    verbs = {**AUGUST.verbs, "update": replace(AUGUST.verbs["update"], words=("bead", "edit"))}
+    found = try_out(program(renamed), {"PATH": "/usr/bin:/bin"}, replace(APRIL, verbs=verbs))
+    assert (found.lifecycle, found.leases, found.rank_is_number) == (True, True, True)
+    assert found.verbs["update"].words == ("bead", "edit")
+
+
 def test_a_release_that_wants_a_configuration_is_tried_with_one(program: Any) -> None:
     elsewhere = "if sys.argv[1] == 'bead' and not os.path.exists('.ddx/config.yaml'): sys.exit(print('[]'))"
     found = try_out(program(elsewhere), {"PATH": "/usr/bin:/bin"}, APRIL)

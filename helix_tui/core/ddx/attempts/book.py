@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.costs import AgentCall, Sums, sum_calls
+from helix_tui.core.ddx.attempts.verdict import OUTCOME_ROWS
 from helix_tui.core.ground.time import NS
 
 LONGEST_DAY = 86_400 * NS
@@ -27,7 +28,7 @@ def deciding(made: Sequence[Attempt]) -> Attempt | None:
     """The attempt that decides a bead's state, from its attempts, newest first: the newest that neither failed nor was
     interrupted, else the newest.
     """
-    decided = (attempt for attempt in made if attempt.verdict.outcome not in ("failed", "interrupted"))
+    decided = (attempt for attempt in made if OUTCOME_ROWS[attempt.verdict.outcome].decides)
     return next(decided, None) or next(iter(made), None)
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.states import IN_HAND
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ground.errors import UNROUTED, WHO
@@ -114,7 +115,7 @@ def _reading(attempt: Attempt, now: int, parked: str) -> tuple[Interpretation | 
 def _left_open(attempt: Attempt, state: str) -> str:
     """The follow-up of an attempt that did its work, though its bead is open."""
     what = "it landed" if attempt.landed else "the work was done before"
-    if state in ("running", "claimed"):
+    if state in IN_HAND:
         return f"{what}, and its bead is being worked on again"
     close = f"`helix-tui close {clean_line(attempt.bead_id, 60)}`"
     return f"{what}, but its bead is still open: look at the result, then {close}"

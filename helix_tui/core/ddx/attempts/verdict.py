@@ -22,13 +22,7 @@ Proof = Literal["git", "landed revision", "ref", "event", "status", "worker", "n
 StatusClass = Literal["landed", "preserved", "failed", "no_changes", "other"]
 """The five headings under which JSON documents count attempts."""
 
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-"""Every outcome, in display order; ``unfinished`` means none yet."""
-
 HEADINGS: tuple[StatusClass, ...] = get_args(StatusClass)
-
-_NOTHING_TO_LAND: frozenset[Outcome] = frozenset({"failed", "no_change", "satisfied"})
-"""Outcomes that a commit outside the branch does not change."""
 
 _REVIEWED_AFTER = frozenset({"review_request_changes", "review_block", "review_malfunction"})
 """April's statuses for a review that found faults after landing; later releases use them before landing."""
@@ -55,6 +49,8 @@ class OutcomeRow(Struct, frozen=True):
     """What the attempt did, after *it*."""
     heading: StatusClass
     """The heading under which it is counted; an interrupted attempt has not failed."""
+    decides: bool
+    """Whether it decides what becomes of its bead, in place of an attempt before it."""
 
     @property
     def role(self) -> str:
@@ -63,17 +59,23 @@ class OutcomeRow(Struct, frozen=True):
 
 
 OUTCOME_ROWS: Mapping[Outcome, OutcomeRow] = {
-    "landed": OutcomeRow("✓", "success", "landed", "landed", "landed"),
-    "kept_aside": OutcomeRow("◆", "attention", "kept aside", "was kept aside", "preserved"),
-    "refused": OutcomeRow("◆", "attention bold", "refused", "was refused by review", "preserved"),
-    "no_change": OutcomeRow("○", "muted", "no change", "changed nothing", "no_changes"),
+    "landed": OutcomeRow("✓", "success", "landed", "landed", "landed", True),
+    "kept_aside": OutcomeRow("◆", "attention", "kept aside", "was kept aside", "preserved", True),
+    "refused": OutcomeRow("◆", "attention bold", "refused", "was refused by review", "preserved", True),
+    "no_change": OutcomeRow("○", "muted", "no change", "changed nothing", "no_changes", True),
     # looks.md: `✓` is for what landed, `○` for an attempt that had nothing to do
-    "satisfied": OutcomeRow("○", "muted", "satisfied", "found its work done already", "no_changes"),
-    "failed": OutcomeRow("✗", "error", "failed", "failed", "failed"),
-    "interrupted": OutcomeRow("✗", "muted", "interrupted", "was interrupted", "other"),
-    "unknown": OutcomeRow("?", "attention bold", "unknown", "ended: unknown", "other"),
-    "unfinished": OutcomeRow("…", "waiting", "no result", "has not ended", "other"),
+    "satisfied": OutcomeRow("○", "muted", "satisfied", "found its work done already", "no_changes", True),
+    "failed": OutcomeRow("✗", "error", "failed", "failed", "failed", False),
+    "interrupted": OutcomeRow("✗", "muted", "interrupted", "was interrupted", "other", False),
+    "unknown": OutcomeRow("?", "attention bold", "unknown", "ended: unknown", "other", True),
+    "unfinished": OutcomeRow("…", "waiting", "no result", "has not ended", "other", True),
 }
+
+OUTCOMES: tuple[Outcome, ...] = tuple(OUTCOME_ROWS)
+"""Every outcome, in display order; ``unfinished`` means none yet."""
+
+_NOTHING_TO_LAND = frozenset(name for name, row in OUTCOME_ROWS.items() if row.heading in ("failed", "no_changes"))
+"""Outcomes that a commit outside the branch does not change."""
 
 OUTCOME_WORDS: Mapping[Outcome, str] = {outcome: row.word for outcome, row in OUTCOME_ROWS.items()}
 """Every outcome as shown."""
@@ -95,7 +97,7 @@ class AttemptVerdict(Struct, frozen=True):
     @property
     def preserved(self) -> bool:
         """Whether the change is kept outside the branch, refused by a review or not."""
-        return self.outcome in ("kept_aside", "refused")
+        return self.heading == "preserved"
 
     @property
     def heading(self) -> StatusClass:

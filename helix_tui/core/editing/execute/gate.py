@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.states import IN_HAND
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.client import MISSING, QUIET, Ddx, DdxError, advice_for, last_error
 from helix_tui.core.ddx.dialect import FAMILIES, Dialect
@@ -367,7 +368,7 @@ def readiness_changes(
     was, now = set(before.ready), set(after.ready)
     ready = tuple(bead_id for bead_id in after.ready if bead_id not in was and bead_id in near)
     gone = [bead_id for bead_id in before.ready if bead_id not in now and bead_id in after.beads]
-    free = TERMINAL | {"claimed", "running"}
+    free = TERMINAL | IN_HAND
     return ready, tuple(bead_id for bead_id in gone if bead_id in near and after.state(bead_id) not in free)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -112,12 +112,19 @@ class Learned(Struct, frozen=True):
 
 def judge(attempt: Attempt, evidence: AttemptEvidence) -> Judged:
     """The verified outcome of an attempt: passed, failed, or None if the evidence does not say."""
-    if not attempt.finished or attempt.verdict.outcome == "unfinished":
+    if not attempt.finished:
         return Judged(None, "it has not ended")
-    if attempt.verdict.outcome == "interrupted":
-        return Judged(None, "it was interrupted, which says nothing about the work")
-    if attempt.verdict.outcome == "satisfied":
-        return Judged(None, "there was nothing to do")
+    match attempt.verdict.outcome:
+        case "unfinished":
+            return Judged(None, "it has not ended")
+        case "interrupted":
+            return Judged(None, "it was interrupted, which says nothing about the work")
+        case "satisfied":
+            return Judged(None, "there was nothing to do")
+        case "landed" | "kept_aside" | "refused" | "no_change" | "failed" | "unknown":
+            pass  # the work is judged below
+        case never:
+            assert_never(never)
     # an agent's report is a claim, not an outcome (decision 0014)
     if attempt.only_its_worker_says and attempt.verdict.outcome in ("landed", "unknown"):
         return Judged(None, "only its worker's own result says how it ended")

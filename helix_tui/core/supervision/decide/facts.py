@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.states import IN_HAND, states_where
 from helix_tui.core.beads.tracker import Archived, find_archived, only_archived, read_archive
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.book import AttemptBook
@@ -219,9 +220,12 @@ def gather_facts(
     )
 
 
+_ENDED_BY_TIME = states_where(mover="time")
+
+
 def _at_work(queue: Queue, left: Iterable[Bead]) -> Iterable[str]:
     """Beads that ddx takes for being worked on: it honours a dead process's claim for a while."""
-    return (bead.id for bead in left if queue.state(bead.id) in ("running", "claimed"))
+    return (bead.id for bead in left if queue.state(bead.id) in IN_HAND)
 
 
 def _cooling(queue: Queue, left: Iterable[Bead]) -> list[tuple[str, int]]:
@@ -229,7 +233,7 @@ def _cooling(queue: Queue, left: Iterable[Bead]) -> list[tuple[str, int]]:
     found = [
         (bead.id, until)
         for bead in left
-        if queue.state(bead.id) == "retry_cooldown" and (until := queue.standing(bead.id).until) is not None
+        if queue.state(bead.id) in _ENDED_BY_TIME and (until := queue.standing(bead.id).until) is not None
     ]
     return sorted(found, key=lambda pair: pair[1])
 

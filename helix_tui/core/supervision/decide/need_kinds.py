@@ -8,7 +8,7 @@ by the action's id.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import TYPE_CHECKING, Literal, cast
 
 from msgspec import Struct
 
@@ -79,8 +79,28 @@ Group = Literal[
     "unreadable",
 ]
 
-GROUPS: tuple[Group, ...] = get_args(Group)
-"""The headings, the most urgent first."""
+GROUPS: Mapping[Group, str] = {
+    "questions": "question",
+    "stopped": "stopped",
+    "budgets reached": "budget reached",
+    "stale claims": "stale claim",
+    "silent workers": "silent worker",
+    "decisions": "decision",
+    "merge conflicts": "merge conflict",
+    "failing checks": "failing check",
+    "refused by review": "refused by review",
+    "failed after landing": "failed after landing",
+    "kept aside": "kept aside",
+    "skipped in the last run": "skipped in the last run",
+    "drift": "drift",
+    "focus": "focus",
+    "proposals": "proposal",
+    "blocked outside": "blocked outside",
+    "lessons": "lesson",
+    "broken dependencies": "broken dependency",
+    "unreadable": "unreadable",
+}
+"""The headings, the most urgent first, each as for a single need."""
 
 ActionId = Literal[
     "answer", "accept", "reject", "release", "retry", "land", "resolve", "undepend", "hold", "loop", "lines"
@@ -250,6 +270,8 @@ class NeedKind(Struct, frozen=True):
     """
     covers: bool = False
     """Whether it asks what to do with what the bead's attempt left."""
+    silent: bool = False
+    """Whether it holds nothing up, so that nobody is notified of it."""
     opens: Literal["bead", "attempt", "question", "lines"] = "bead"
     """What enter on it opens; without one of these the bead, without a bead the loop."""
 
@@ -416,6 +438,7 @@ KINDS: Mapping[KindName, NeedKind] = {
                 means="lesson",
             ),
         ),
+        silent=True,
         opens="attempt",
     ),
     "cycle": NeedKind("↻", "error", "cycle", "broken dependencies", (_REMOVE,)),
@@ -443,6 +466,9 @@ KINDS: Mapping[KindName, NeedKind] = {
     ),
 }
 """Every kind, the most urgent first."""
+
+SILENT = frozenset(name for name, kind in KINDS.items() if kind.silent)
+"""Kinds of which nobody is notified."""
 
 RANK: Mapping[KindName, int] = {name: place for place, name in enumerate(KINDS)}
 

@@ -64,13 +64,6 @@ LANDING: frozenset[ActionId] = frozenset({"land", "resolve"})
 _NO_CONFLICT: frozenset[ActionId] = frozenset({"resolve"})
 
 
-def one_of(name: str) -> str:
-    """The heading of a group, for a single need: "1 merge conflict"."""
-    if name in ("broken dependencies", "budgets reached"):
-        return {"broken dependencies": "broken dependency"}.get(name, "budget reached")
-    return name.removesuffix("s") if name != "focus" else name
-
-
 class NeedGroup(Struct, frozen=True):
     """The needs under one heading: those shown, and those folded because of their age."""
 

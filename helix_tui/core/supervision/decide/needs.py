@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from helix_tui.core.beads.graph import circles, reached
 from helix_tui.core.beads.readiness import PROPOSED, Queue
 from helix_tui.core.beads.record import TERMINAL, Bead, hold_reason
-from helix_tui.core.beads.states import OPENED_BY_A_PERSON
+from helix_tui.core.beads.states import IN_HAND, OPENED_BY_A_PERSON
 from helix_tui.core.beads.tracker import Archived, Tracker
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.attempts.sources.from_events import found_fault, was_rejected
@@ -409,7 +409,7 @@ def _unlanded(queue: Queue, attempts: AttemptBook, *, lands: bool) -> Iterable[_
         if latest is None or not (latest.preserved or latest.faulted) or response_to(latest) == "again":
             continue
         state = queue.state(bead_id)
-        if bead.status in TERMINAL or state in ("running", "claimed", "superseded"):
+        if bead.status in TERMINAL or state in IN_HAND or state == "superseded":
             continue
         if latest.faulted and state == "not_eligible":
             continue
@@ -509,7 +509,7 @@ def _parked(queue: Queue, attempts: AttemptBook, refused: Collection[str]) -> It
 def _left_open(queue: Queue, tried: Iterable[Tried], named: Collection[str]) -> Iterable[Need]:
     """Beads that a run skipped, except those being worked on again or listed for another reason."""
     for each in tried:
-        if each.bead_id not in named and queue.state(each.bead_id) not in ("running", "claimed"):
+        if each.bead_id not in named and queue.state(each.bead_id) not in IN_HAND:
             yield Need("tried", each.bead_id, each.words, _waiting(queue, each.bead_id))
 
 

@@ -269,7 +269,7 @@ def _unready(facts: Facts) -> NextVerdict:
     person = _in_states(facts, states_where(lane="parked"))
     if person:
         return NextVerdict("GUIDANCE", tuple(person), "helix-tui stuck", would_change_if="a person decides on them")
-    outside = _in_states(facts, ("blocked_external",))
+    outside = _in_states(facts, states_where(lane="waiting", mover="person"))
     if outside:
         return NextVerdict(
             "WAIT", tuple(outside), would_change_if="the blocker is gone, and a person says so: helix-tui needs"
@@ -281,7 +281,7 @@ def _unready(facts: Facts) -> NextVerdict:
             facts.finished_epics,
         )
         return NextVerdict("BUILD", (reason,), "helix-tui run", would_change_if="the epic is closed")
-    rest = _in_states(facts, ("not_eligible",))
+    rest = _in_states(facts, states_where(lane="set aside", mover="whoever holds it"))
     if facts.outside:
         detail = f"nothing is ready in {scope_word(facts.scope)}; elsewhere {named(facts.outside)}"
         rest.insert(0, VerdictReason("ready_elsewhere", detail, facts.outside[:20]))

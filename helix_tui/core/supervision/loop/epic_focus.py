@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.states import FOR_A_WORKER, IN_HAND
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.differences import Conflict
@@ -253,10 +254,7 @@ class Curating:
         wanted = needed(overlay, epic, descendants(overlay, epic)) - {epic}
         states = {each: queue.state(each) for each in wanted if each in queue.beads}
         skipped = self.work.kept_back(queue)
-        return any(
-            state in ("running", "claimed") or (state == "ready" and each not in skipped)
-            for each, state in states.items()
-        )
+        return any(state in IN_HAND or (state == "ready" and each not in skipped) for each, state in states.items())
 
     def _review_first(self, queue_state: QueueState, epic: str) -> bool:
         """Have a finished epic reviewed as a whole before it is closed; return whether the review is pending.
@@ -272,7 +270,7 @@ class Curating:
             return False
         if not standing:
             return bool(self.review_epic(epic))
-        return queue.state(standing) in ("ready", "running", "claimed")
+        return queue.state(standing) in FOR_A_WORKER
 
     @staticmethod
     def _was_reviewed(queue: Queue, epic: str) -> bool:

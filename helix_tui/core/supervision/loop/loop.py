@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.states import FOR_A_WORKER
 from helix_tui.core.ddx.attempts.costs import format_tokens, format_whole, read_sums
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.execute.curator import QueueState
@@ -191,10 +192,9 @@ class Loop:
 
     def _batch_left(self, queue_state: QueueState) -> None:
         batch, queue = self.work.options.batch, queue_state.queue
-        going = ("ready", "running", "claimed")
         if self.work.pending_review(queue):
             return  # what waits for it is not done
-        if batch and not any(each in queue.beads and queue.state(each) in going for each in batch):
+        if batch and not any(each in queue.beads and queue.state(each) in FOR_A_WORKER for each in batch):
             raise Stopped(Stop("batch_done", f"{counted(len(batch), 'bead')} in the batch"))
 
     def _forced(self, queue_state: QueueState) -> NextVerdict | None:

@@ -5,7 +5,7 @@ printed by ``helix-tui help outcomes|autonomy`` and the docs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, assert_never
 
 from msgspec import Struct
 
@@ -160,13 +160,21 @@ def respond(status: str, outcome: Outcome, *, faulted: bool = False) -> Response
     # before "ask": what ddx retries by itself waits for nobody (docs/formats/helix.md §4)
     if known.retried and not landed:
         return "again"
-    if not known.known or faulted or outcome in ("kept_aside", "refused", "unknown"):
+    if not known.known or faulted:
         return "ask"
-    if status == "structural_validation_failed":
-        return "polish"
-    if landed and status == "success":  # no other word counts a cycle (CONTRACT-001)
-        return "count"
-    return "nothing" if landed or outcome == "satisfied" else "later"
+    response: Response
+    match outcome:
+        case "kept_aside" | "refused" | "unknown":
+            response = "ask"
+        case "landed":
+            response = "count" if status == "success" else "nothing"  # no other word counts a cycle (CONTRACT-001)
+        case "satisfied":
+            response = "nothing"
+        case "no_change" | "failed" | "interrupted" | "unfinished":
+            response = "polish" if status == "structural_validation_failed" else "later"
+        case never:
+            assert_never(never)
+    return response
 
 
 def response_to(attempt: Attempt) -> Response:
