@@ -41,7 +41,6 @@ _HABITS: Mapping[str, tuple[str, ...]] = {
     "ctrl+y": ("change.redo",),
     "ctrl+r": ("change.redo",),
     "ctrl+n": ("change.new",),
-    "ctrl+x": ("change.close",),
     "ctrl+f": ("find.filter", "move.page-down"),
     "ctrl+b": ("move.page-up",),
     "ctrl+l": ("app.try-again",),
@@ -65,11 +64,8 @@ _HABITS: Mapping[str, tuple[str, ...]] = {
     "r": ("app.try-again", "change.redo"),
     "i": ("ask.new",),
     "I": ("change.edit",),
-    "t": ("go.view",),
     "M": ("go.memory",),
     "H": ("move.fold",),
-    "0": ("go.queue",),
-    "7": ("go.needs-me",),
     "asterisk": ("change.mark",),
     "semicolon": ("go.to",),
     "comma": ("list.columns",),
@@ -416,7 +412,7 @@ def instead_of(name: str, keymap: Mapping[str, str] | None = None) -> str:
     pressed = as_typed(name)
     elsewhere = []
     for key in KEYS:
-        if name in names((keymap or {}).get(key.id, key.keys)):
+        if name in names((keymap or {}).get(key.id, key.keys)) and key.scope != "tour":
             places = [_PLACES.get(scope, scope.capitalize()) for scope in key.scope.split(",")[:2]]
             elsewhere.append(f"“{key.label}” in {' and '.join(places)}")
     meant = [f"{BY_ID[key_id].label}: {shown(BY_ID[key_id], keymap)}" for key_id in _HABITS.get(name, ())]

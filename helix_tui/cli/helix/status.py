@@ -98,7 +98,7 @@ def _print_status(call: Call, document: dict[str, Any], counts: QueueCounts, pre
     parked = document["parked_beads"]
     if parked:
         some = ", ".join(f"{clean_line(each['id'], 60)} ({each['reason']})" for each in parked[:5])
-        call.print(f"Parked: {titled(some)}" + (f" and {len(parked) - 5} more" if len(parked) > 5 else ""))
+        call.print(f"Not moving: {titled(some)}" + (f" and {len(parked) - 5} more" if len(parked) > 5 else ""))
 
 
 def _sentence(worker: dict[str, Any]) -> str:

@@ -477,7 +477,8 @@ def _tracker(project: Project, tracker: Tracker) -> DoctorCheck:
             "tracker",
             False,
             f"{detail}; {counted(len(tracker.dropped), 'line')} unread: {first.line}, {first.reason}",
-            "`helix-tui queue --json` lists them under dropped. DDx drops them at its next write.",
+            "`helix-tui queue --json` lists them under dropped. ddx drops them at its next write; the embedded tracker "
+            "writes nothing until they are corrected.",
         )
     return DoctorCheck("tracker", True, detail)
 

@@ -29,6 +29,8 @@ from helix_tui.core.insights.report import (
     Trial,
     batches,
     compare_models,
+    count_without_result,
+    not_counted,
     read_measures,
 )
 from helix_tui.core.supervision.run_state.budget import with_memories_given
@@ -142,7 +144,7 @@ def run(call: Call) -> int:
     lost = failing(attempts, beads)
     models, tried = compare_models(attempts, beads), batches(attempts, beads)
     measured = read_measures(present.project, attempts)
-    unended = sum(not attempt.finished for attempt in attempts)
+    unended = count_without_result(attempts)
     if call.json:
         call.emit(
             {
@@ -165,7 +167,7 @@ def run(call: Call) -> int:
     for line in _measured(call, measured):
         call.print(line)
     if unended:
-        call.print(f"not counted: {counted(unended, 'attempt')} that left no result")
+        call.print(not_counted(unended))
     for line in describe_nameless(book.nameless_since(since)):
         call.print(line)
     return 0

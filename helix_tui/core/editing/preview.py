@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,7 +20,7 @@ from msgspec.structs import replace
 from helix_tui.core.beads.graph import Graph, reached
 from helix_tui.core.beads.readiness import FINISHED, Claims, Queue, pick_order, rule_of
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.beads.states import IN_HAND
+from helix_tui.core.beads.states import IN_HAND, STATES, State
 from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.steps import CommandStep, called
 from helix_tui.core.ground.text import counted
@@ -91,7 +92,7 @@ def _where(place: int | None, state: str, ready: int) -> str:
         return "new"
     if state in TERMINAL | IN_HAND:
         return state
-    return f"not ready ({state.replace('_', ' ')})"
+    return f"not ready ({STATES[cast(State, state)].sign.word})"
 
 
 class StrandedBead(Struct, frozen=True):
@@ -147,16 +148,14 @@ class Consequences(Struct, frozen=True):
     def order(self) -> str:
         """The effect on the order of all beads that are not edited, in one sentence."""
         edited = {place.bead_id for place in self.places if place.was is not None}
-        others = self.ready[0] - len(edited)
+        others = self.ready[0] - len(edited.union(self.newly_blocked))
         if others <= 0:
             return ""
         if others == 1:
-            return "the other ready bead stays" if edited.issuperset(self.newly_blocked) else ""
+            return "the other ready bead stays"
         named = f"the other {counted(others, 'ready bead')}"
         if not self.others_keep_order:
             return f"{named} change their order too"
-        if self.newly_ready or self.newly_blocked:
-            return f"{named} keep their order"
         return f"{named} keep their order"
 
 

@@ -40,8 +40,9 @@ def shown_values(parts: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 
 
 def _area(attempt: Attempt, bead: Bead | None) -> str:
-    labels = bead.labels if bead is not None else ()
-    return next((label.removeprefix("area:") for label in labels if label.startswith("area:")), "")
+    if bead is None:
+        return ""
+    return next((label.removeprefix("area:") for label in bead.labels if label.startswith("area:")), "no area")
 
 
 def _day(attempt: Attempt, bead: Bead | None) -> str:
@@ -65,7 +66,7 @@ DIMENSIONS: Mapping[str, Callable[[Attempt, Bead | None], str]] = {
     "status": lambda attempt, bead: attempt.status,
     "day": _day,
     "bead": lambda attempt, bead: attempt.bead_id,
-    "parent": lambda attempt, bead: bead.parent if bead is not None else "",
+    "parent": lambda attempt, bead: (bead.parent or "no parent") if bead is not None else "",
     "effort": lambda attempt, bead: attempt.effort,
     "prompt": lambda attempt, bead: attempt.prompt,
     "context": lambda attempt, bead: attempt.context,

@@ -89,7 +89,8 @@ class Estimate(Struct, frozen=True):
         """The basis of the estimate: ``9 in 10 such runs; from 148 past attempts of this model``."""
         known = self.usd.n if self.usd is not None else self.past
         whose = "of this model" if self.of_model else "of any model"
-        blind = f", {self.past - known:,} more without a cost" if self.usd is not None and known < self.past else ""
+        others = self.past - known
+        blind = f", {others:,} more without a full cost" if self.usd is not None and others else ""
         share = "9 in 10 such runs" if known >= ROUGH else "a rough interval"
         return f"{share}; from {counted(known, 'past attempt')} {whose}{blind}"
 
@@ -113,7 +114,8 @@ def estimate(attempts: Iterable[Attempt], count: int, *, harness: str = "", mode
     # few attempts by the model say less than many by all; `basis` names which of the two it was
     of_model = bool(harness or model) and len(same) >= ENOUGH
     past = same if of_model else ended[:RECENT]
-    costs = [sums.usd for sums in (each.sums for each in past) if sums.whole.calls and sums.usd is not None]
+    priced = (sums for sums in (each.sums for each in past) if sums.whole.calls and sums.complete)
+    costs = [sums.usd for sums in priced if sums.usd is not None]
     tokens = [sums.tokens for sums in (each.sums for each in past) if sums.tokens is not None]
     seconds = [each.duration_ms / 1000 for each in past if each.duration_ms]
     usd, used, took = (_sum_of(count, values) for values in (costs, tokens, seconds))

@@ -95,7 +95,8 @@ class Forecast(Struct, frozen=True):
         said += " if none is added" if self.added else ""
         said += f"; {self._pace}"
         if self.added and self.added >= self.done:
-            said += ": more is added than done" if self.added > self.done else ": as much is added as done"
+            alike = _rate(self.added_per_day) == _rate(self.per_day)
+            said += ": as much is added as done" if alike else ": more is added than done"
         floor = self.at_least_s
         if self.chain > 1 and floor is not None and floor > self.low_s:
             said += f"; its longest chain of {self.chain} takes {format_age(floor)}"

@@ -31,7 +31,7 @@ from helix_tui.core.ddx.measures import (
     read_stored_executions,
 )
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.insights.burn import Burn, burn, to_do
 from helix_tui.core.insights.cells import UNKNOWN, Cell, table
@@ -370,6 +370,8 @@ class Report(Struct, frozen=True):
     measures: tuple[Measure, ...] = ()
     titles: Mapping[str, str] = {}
     """The titles of beads that are parents."""
+    without_result: int = 0
+    """Attempts that left no result, or have not ended: they are in no table."""
     _behind: dict[str, tuple[Attempt, ...]] = {}
 
     def attempts_behind(self, key: str) -> tuple[Attempt, ...]:
@@ -422,4 +424,15 @@ def read_report(
         measures=tuple(measures),
         titles={parent: beads[parent].title for parent in queue.graph.children if parent in beads},
         forecast=forecast(attempts, beads, queue.graph, now, left=to_do(queue), archive=archive),
+        without_result=count_without_result(attempts),
     )
+
+
+def count_without_result(attempts: Iterable[Attempt]) -> int:
+    """How many attempts left no result, or have not ended: no table counts them."""
+    return sum(not attempt.finished for attempt in attempts)
+
+
+def not_counted(number: int) -> str:
+    """What to say of attempts that no table counts; empty without any."""
+    return f"not counted: {counted(number, 'attempt')} without a result" if number else ""

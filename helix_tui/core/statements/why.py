@@ -69,7 +69,7 @@ def explain(
         last: its last attempt.
     """
     refused = f"; {shut.short}" if shut is not None and queue.state(bead.id) == "ready" else ""
-    yield Statement("state", place_words(bead.id, queue) + refused)
+    yield Statement("state", place_words(bead.id, queue, asked=bool(held)) + refused)
     runs = tuple(runs)
     yield from (Statement("worker", run_words(run, queue.as_of)) for run in runs)
     if claimed := unheard_claim(bead, next(iter(runs), None)):
@@ -90,12 +90,18 @@ def explain(
         yield blocks
 
 
-def place_words(bead_id: str, queue: Queue) -> str:
-    """The state of a bead; of a ready one also its place in DDx's order."""
+def place_words(bead_id: str, queue: Queue, *, asked: bool = False) -> str:
+    """The state of a bead; of a ready one also its place in DDx's order.
+
+    Args:
+        asked: whether HELIX or a person still has a question about it, which DDx does not know.
+    """
     place = queue.position.get(bead_id)
     if place is None:
         return STATES[queue.state(bead_id)].sign.word
-    return "ready, picked next" if place == 1 else f"ready, {place} of {len(queue.ready)} in pick order"
+    if place == 1 and not asked:
+        return "ready, picked next"
+    return f"ready, {place} of {len(queue.ready)} in pick order"
 
 
 def run_words(run: Run, now: int) -> str:
@@ -176,7 +182,9 @@ def _blocks(bead: Bead, queue: Queue) -> Statement | None:
         return Statement("blocks", "nothing", role="muted")
     critical = ", on the critical path" if queue.graph.chains.on_critical_path(bead.id) else ""
     then = f"closing it makes {len(freed):,} ready" if freed else "they wait on others too"
-    return Statement("blocks", f"{counted(waits, 'bead')}{critical}; {then}", freed)
+    direct = sum(queue.beads[on].status not in TERMINAL for on in queue.graph.dependents.get(bead.id, ()))
+    through = f", {direct:,} of them directly" if direct != waits else ""
+    return Statement("blocks", f"{counted(waits, 'bead')}{through}{critical}; {then}", freed)
 
 
 # --- in a list ----------------------------------------------------------------------------------------------

@@ -90,7 +90,7 @@ def snoozing(project: Project, gate: WriteGate, put: Callable[[], Snoozes], said
 def retry_sheet(console: Console, needs: Sequence[Need], attempts: Iterable[Attempt]) -> ChoiceSheet:
     """Choose the model for another attempt; each choice shows its command, and what came of past ``attempts``."""
     ids = tuple(need.bead_id for need in needs)
-    tried = [attempt for attempt in attempts if attempt.model]
+    tried = [attempt for attempt in attempts if attempt.model and attempt.finished]
     models = Counter((each.harness, each.model) for each in tried)
     landed = Counter((each.harness, each.model) for each in tried if each.landed)
     controls = console.loop_controls

@@ -184,7 +184,7 @@ class NeedRows(KeyedRows[NeedRow]):
         if row.kind == "group":
             return self._heading(row, width)
         if row.kind == "fold":
-            words = f"  … {len(row.needs):,} older than 7 d"
+            words = f"  … {len(row.needs):,} more, older than 7 d"
             return fit([(words + self._sums(row, width - cell_len(words)), "muted")], width)
         return self._need(row.needs[0], width, row.group)
 

@@ -360,6 +360,6 @@ def second_line(bead: Bead, world: RowContext, width: int) -> Line:
         return spread([ident, (doing, "text")], [(tokens, "muted")], width)
     queue = world.queue
     reasons = queue.standing(bead.id).reasons
-    words = clean_line(reasons[0].detail, 160) if reasons else place_words(bead.id, queue)
+    words = clean_line(reasons[0].detail, 160) if reasons else place_words(bead.id, queue, asked=bead.id in world.asked)
     freed = len(queue.unblocks(bead.id))
     return [ident, (words, "text"), (f" · unblocks {freed}" if freed else "", "muted")]

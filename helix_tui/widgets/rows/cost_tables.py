@@ -12,7 +12,7 @@ from helix_tui.core.ground.shares import Share
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.insights.cells import UNKNOWN, Cell, percentile, shown_values
 from helix_tui.core.insights.failing import Failing
-from helix_tui.core.insights.report import Measure, ModelComparison, Report, Trial, key_of
+from helix_tui.core.insights.report import Measure, ModelComparison, Report, Trial, key_of, not_counted
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, cut, fit, spread, width_of
 from helix_tui.widgets.base.row_source import Column, RowSource, fitting, sorted_first
@@ -416,6 +416,8 @@ def totals(report: Report) -> list[Line]:
     if lost:
         known = all(each.cell.cost_complete for each in report.failing)
         parts.append([(f"{figures.money(lost, known)} in beads that keep failing", "attention")])
+    if report.without_result:
+        parts.append([(not_counted(report.without_result), "muted")])
     return parts
 
 

@@ -157,7 +157,7 @@ def _figures(subject: AttemptSubject) -> Iterator[Span]:
         yield f" at {clean_line(attempt.provider, 60)}", "muted"
     if attempt.duration_ms is not None:
         yield f" · {format_span(attempt.duration_ms / 1000)}", "text"
-    total = attempt.tokens.total if attempt.tokens.total is not None else run.tokens if run else None
+    total = attempt.sums.tokens if attempt.sums.tokens is not None else run.tokens if run else None
     if total is not None:
         yield f" · {figures.tokens(total)} tokens", "text"
     parts = [
@@ -169,7 +169,8 @@ def _figures(subject: AttemptSubject) -> Iterator[Span]:
         )
         if count is not None
     ]
-    if parts:
+    # of the work; reviews, whose tokens are in the sum, are recorded without parts
+    if parts and total == attempt.tokens.total:
         yield f" ({', '.join(parts)})", "muted"
 
 
@@ -237,7 +238,7 @@ def _result(attempt: Attempt, now: int) -> Iterator[Para]:
 
 def _field(name: str, value: str, ink: str) -> Iterator[Para]:
     """A name and a value, possibly of several lines."""
-    lead = f"{name:<12}"
+    lead = f"{name:<11} "
     for number, line in enumerate(value.split("\n")[:MAX_LINES]):
         spans = ((lead if not number else " " * len(lead), "muted"), (line, ink))
         yield Para(f"field {name} {number}", spans, hang=len(lead))

@@ -607,7 +607,7 @@ def test_status_reports_a_structured_snapshot_from_persisted_state(helix: Any, s
     }
     said = helix(world, "status").out
     assert "HELIX Status" in said
-    assert "Parked: a-2 “Title of a-2” (dep-blocked), a-3 “Title of a-3” (external)" in said
+    assert "Not moving: a-2 “Title of a-2” (dep-blocked), a-3 “Title of a-3” (external)" in said
 
 
 def test_status_names_the_beads_of_the_loop_itself_apart(helix: Any, stage: StageFactory) -> None:

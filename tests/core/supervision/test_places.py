@@ -52,7 +52,7 @@ def test_a_bead_within_the_first_ten_is_named_itself() -> None:
     [
         (operations.CloseBead("m-005"), "6th of 202 ready → closed"),
         (operations.SetEligible("m-005", on=False), "6th of 202 ready → not ready (not eligible)"),
-        (operations.SetPriority("w-1", 0), "stays not ready (waiting dependencies)"),
+        (operations.SetPriority("w-1", 0), "stays not ready (waits)"),
         (operations.ChangeLabels("m-005", add=["area:ui"]), "stays 6th of 202 ready"),
         (operations.ReopenBead("x-1"), "closed → 203rd of 203 ready"),
     ],

@@ -253,7 +253,7 @@ def unread_warning(tracker: Tracker, embedded: bool) -> Iterator[str]:
     where = f"line {first.line}{more} of {clean_line(tracker.path.name, 60)} cannot be read"
     why = clean_line(first.reason, 120)
     if embedded:
-        yield f"{where} ({why}): nothing is written until it is corrected or removed"
+        yield f"{where} ({why}): the embedded tracker writes nothing until it is corrected or removed"
     else:
         yield f"{where} ({why}): ddx drops it at this write, and may keep a copy beside the file"
 

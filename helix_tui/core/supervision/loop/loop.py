@@ -404,7 +404,7 @@ class Loop:
         wait = "waits" if len(waiting) == 1 else "wait"
         waits = f"{'; and' if tried else ', and'} {named(waiting)} {wait} for a decision" if asks else ""
         fix = "helix-tui input --questions" if asks else f"helix-tui why {called(next(iter(tried)))}"
-        raise Stopped(Stop("question" if asks else "no_progress", f"nothing else is ready{passed}{waits}", 0, fix))
+        raise Stopped(Stop("question" if asks else "no_progress", f"nothing else was ready{passed}{waits}", 0, fix))
 
     def _tokens(self) -> str:
         """The tokens of the last booked turn, from all its records."""

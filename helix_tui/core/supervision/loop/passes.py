@@ -249,7 +249,7 @@ class Passes:
         work, code = self.work, verdict.next_action
         held = held_back(work.look().queue) if code == "STOP" else ()
         if held:  # they are ready again once the run has ended: no STOP is said of them
-            detail = f"nothing else is ready, and {named(held)} {'waits' if len(held) == 1 else 'wait'} for a decision"
+            detail = f"nothing else was ready, and {named(held)} {'waits' if len(held) == 1 else 'wait'} for a decision"
             raise Stopped(Stop("no_progress", detail, 0, "helix-tui needs"))
         if code == "GUIDANCE":
             key = f"guidance:{scope_word(verdict.scope)}:{why[:200]}"

@@ -58,7 +58,7 @@ class Tried(Struct, frozen=True):
     @property
     def words(self) -> str:
         """What came of it, as a sentence."""
-        return f"attempted in the last run, still open: {self.why}"
+        return f"attempted and still open: {self.why}"
 
     def record(self) -> dict[str, str]:
         """As stored in the run's state."""

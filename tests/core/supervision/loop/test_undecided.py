@@ -44,7 +44,7 @@ def test_the_rest_goes_on_without_it_and_it_is_given_back_as_it_was(
     assert world.executed == ["a-1 land_conflict", "b-1 success"]
     assert outcome.stop.reason == ("question" if level == "medium" else "no_progress")
     assert outcome.stop.code == 0
-    assert outcome.stop.detail.startswith("nothing else is ready")
+    assert outcome.stop.detail.startswith("nothing else was ready")
     assert "a-1" in outcome.stop.detail  # which is ready once the run has ended
     assert outcome.state.completed_cycles == 1
     assert eligibility(world, "a-1") == {name.replace("__", "-"): value for name, value in fields.items()}
@@ -70,7 +70,7 @@ def test_what_it_stops_for_names_what_it_passed_over_too(stage: StageFactory) ->
     world.turns(CONFLICT, {"results": [{"status": "execution_failed"}]})
     stop = world.run().stop
     assert (stop.reason, world.curator().look().queue.ready) == ("question", ("a-1", "b-1"))
-    assert stop.detail.startswith("nothing else is ready; tried once, stays open: b-1 (")
+    assert stop.detail.startswith("nothing else was ready; tried once, stays open: b-1 (")
     assert stop.detail.endswith("; and a-1 waits for a decision")
 
 
