@@ -59,14 +59,16 @@ from helix_tui.core.supervision.stages.landing import kept_refs
 if TYPE_CHECKING:
     from helix_tui.core.memory.reports import Proposal
 
-EVERY_S = 30.0
+EVERY_S = 60.0
 """How often it looks when nothing changes."""
 
 DOCUMENTS_S = 60.0
 """How long a reading of the documents and of git is valid."""
 
 POLL_S = 1.0
-"""How often it checks whether the loop has written anything."""
+"""How often it checks whether the loop has written anything, and, once nothing was new for as many checks as
+`BRISK_CHECKS`, how much longer it waits."""
+BRISK_CHECKS, RESTING_POLL_S = 30, 4.0
 
 REST_S = 0.1
 """Seconds left for the screen to show news before it looks."""
@@ -334,12 +336,12 @@ class BackgroundMonitor:
     def _run(self) -> None:
         seen: News | None = None
         stamps: tuple[object, ...] = ()
-        quiet = 0
+        quiet, due = 0, 0.0
         while True:
             with self._wake:
                 # news that arrived during a look wakes nobody: continue without waiting
                 if self._news is None or (_same(self._news, seen) and not self._seen_by_person):
-                    self._wake.wait(POLL_S)
+                    self._wake.wait(POLL_S if quiet < BRISK_CHECKS else RESTING_POLL_S)
                 if self._news is not None and not _same(self._news, seen):
                     self._rest()
                 if self._stopped:
@@ -352,9 +354,9 @@ class BackgroundMonitor:
             last, stamps = stamps, self._stamps()
             quiet = quiet + 1 if _same(seen, before) and not ids and stamps == last else 0
             # nothing is new: check every EVERY_S what time alone has changed
-            if 0 < quiet < EVERY_S / POLL_S:
+            if quiet and time.monotonic() < due:
                 continue
-            quiet = 0
+            due = time.monotonic() + EVERY_S
             why = self._acknowledge(ids, *seen[:2]) if ids else ""
             found = self.look(*seen)
             found = replace(found, trouble=why) if why else found
