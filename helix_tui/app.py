@@ -15,6 +15,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
+from weakref import WeakSet
 
 from rich.segment import Segment, Segments
 from textual import events
@@ -34,14 +35,15 @@ from helix_tui.core.snapshot.snapshot import Change, Snapshot, merge_changes
 from helix_tui.core.supervision.decide.needs import Need, SplitNeeds, asked_of, needs_of, read_snoozes, split_snoozed
 from helix_tui.garbage import GarbageCollection, set_thresholds, settle_memory
 from helix_tui.keymap import bindings, checked_keymap
-from helix_tui.screens import MODES, SCREENS, SHEETS, to_import_ahead
-from helix_tui.screens.background import Closed, LoopCloser, UnwaitedThreads, Workers
+from helix_tui.screens import HOME, MODES, SCREENS, SHEETS, to_import_ahead
+from helix_tui.screens.background import Closed, LoopCloser, UnwaitedThreads
 from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.layout import BREAKPOINTS, NARROW
 from helix_tui.screens.navigation import Traveller
 from helix_tui.settings.file import Settings
 from helix_tui.settings.layout import Layout
 from helix_tui.settings.views import ViewBook
+from helix_tui.textual_inside import missing
 from helix_tui.themes import DEFAULT_THEME, PLAIN_THEME, THEMES
 
 if TYPE_CHECKING:
@@ -67,9 +69,6 @@ LOW = 16
 
 NEVER = 1_000_000
 """More columns than any terminal has."""
-
-PARSED_SOURCES = 512
-"""How many stylesheets and widget styles stay parsed: more than exist."""
 
 PATIENCE = 0.7
 """Seconds that quitting waits for a command that is changing the queue; the next start settles the journal."""
@@ -153,15 +152,15 @@ class HelixApp(Traveller, barrier.GuardedApp):
             home: open on Needs me if something waits and nothing runs.
             look_out: whether to look for drift, orphaned claims and an outdated focus all the time, or once.
         """
-        self.DEFAULT_MODE = screen if screen in SCREENS else "queue"  # type: ignore[misc]  # read by super
+        # read by super
+        self.DEFAULT_MODE = HOME if home else screen if screen in SCREENS else "queue"  # type: ignore[misc]
+        self.MODES = {**MODES, HOME: self.make_first_screen}  # type: ignore[misc]
         self._sheet = SHEETS.get(screen, "")
-        self._standing = False
-        self._styled = 0
-        """The colour system with which the stylesheets were last parsed."""
+        self.terminal: terminal.TerminalDriver | None = None
         self.barrier = Barrier(self)
+        self.opened = WeakSet()
         # with this, Textual's filter for NO_COLOR takes colours out instead of making them grey
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
-        self._workers = Workers(self)
         self.read_only = read_only
         self.kept = kept or Layout()
         self.view_book = view_book or ViewBook(settings.views if settings else ())
@@ -206,8 +205,6 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self.theme = wanted
         # the stylesheets are read after this, with these colours; else they would be read twice before the first frame
         self.stylesheet.set_variables(self.get_css_variables())
-        # Textual caches 64 of our 100 parsed sources, and each widget of a new kind would have all of them read again
-        self.stylesheet._parse_cache.maxsize = PARSED_SOURCES
         self.keymap, clashes = checked_keymap(settings.keymap)
         self.set_keymap(self.keymap)
         self._problems += [*settings.problems, *clashes, *filter(None, [self.kept.problem])]
@@ -233,21 +230,6 @@ class HelixApp(Traveller, barrier.GuardedApp):
         found = super().get_driver_class()
         return terminal.TerminalDriver if issubclass(terminal.TerminalDriver, found) else found
 
-    def refresh_css(self, animate: bool = True) -> None:
-        """Parse the stylesheets again if they are out of date; not at start, when they have just been read.
-
-        Textual calls it twice for each screen that is shown for the first time, which costs 40 ms: its widgets were
-        styled as they were mounted.
-        """
-        if not self._standing:
-            return
-        screen, valid = self.screen, self._styled == self._css_update_count
-        if valid and screen._css_update_count in (-1, self._css_update_count):
-            screen._css_update_count = self._css_update_count
-            return
-        self._styled = self._css_update_count
-        super().refresh_css(animate=animate)
-
     # --- updates------------------------------------------------------------------------------------------
 
     async def on_load(self) -> None:
@@ -265,10 +247,12 @@ class HelixApp(Traveller, barrier.GuardedApp):
     def on_mount(self) -> None:
         """Start the timers."""
         self.set_interval(TICK_SECONDS, self._tick)
-        self._standing, self._styled = True, self._css_update_count
+        self.styles_are_read()
         set_thresholds()
         for problem in self._problems:
             self.say(problem, "warning")
+        for name in missing():
+            logs.logger("app").warning("this Textual has no %s: %s", name.name, name.without)
         # everything that can wait starts after the first painted queue
         if not self.read_only:
             self.set_timer(SETTLE_AFTER, self._settle_journal)
@@ -280,6 +264,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
 
     def exit(self, result: int | None = None, return_code: int = 0, message: Any = None) -> None:
         """Quit at once, without waiting for a git that is only reading."""
+        self.leaving = True
         end_reads()
         super().exit(result, return_code, message)
 
@@ -524,17 +509,15 @@ class HelixApp(Traveller, barrier.GuardedApp):
 
     # --- failing ------------------------------------------------------------------------------------------
 
-    def _handle_exception(self, error: Exception) -> None:
+    def failed(self, error: Exception) -> None:
         """Textual's own way ends the app; see `helix_tui.barrier`."""
         self.barrier.caught(error)
 
     def end_by_defect(self, line: str) -> None:
         """Quit with the terminal restored, one line on it, and exit code 70."""
         # of several errors while quitting, the first is reported
-        if self._return_code != DEFECT:
-            self._return_code = DEFECT
-            self._exit_renderables = [Segments([Segment(f"helix-tui: {line}\n")])]
-        self._close_messages_no_wait()
+        if self.return_code != DEFECT:
+            self.exit(None, DEFECT, Segments([Segment(f"helix-tui: {line}\n")]))
 
     def panic(self, *renderables: Any) -> None:
         """Called by the driver when the terminal can no longer be read."""
@@ -563,8 +546,8 @@ class HelixApp(Traveller, barrier.GuardedApp):
 
     def write_terminal(self, text: str) -> None:
         """Write a sequence directly to the terminal."""
-        if self._driver is not None and not self.is_headless:
-            self._driver.write(text)
+        if self.terminal is not None and not self.is_headless:
+            self.terminal.write(text)
 
     @property
     def has_looked(self) -> bool:
@@ -592,7 +575,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         """Save the screen as a picture."""
         from helix_tui.screens.picture import keep_picture, picture_of
 
-        name = filename or f"helix-tui-{self.current_mode}"
+        name = filename or f"helix-tui-{getattr(self.screen_stack[0], 'NAME', '') or self.current_mode}"
         keep = partial(keep_picture, picture_of(self), name, Path(path) if path else None)
 
         def work() -> None:

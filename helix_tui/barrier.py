@@ -1,18 +1,18 @@
 """The error barrier, which keeps an unexpected exception from ending the console.
 
 Textual 8.2.8 ends the app on any exception, and ends the message loop of the widget that raised it: that
-widget never handles anything again. Three methods of `MessagePump` are replaced for that, once, in `install`,
-because no hook exists there and Textual's own widgets (Input, OptionList, the command palette) need it too:
+widget never handles anything again. Three functions are replaced for that, once, in `install`,
+because no hook exists there and Textual's own widgets (Input, OptionList) need it too:
 
-* ``_dispatch_message``, which every message passes: an exception in it does not end the loop, and input that came too
-  late for the screen it was meant for is not handled;
-* ``_flush_next_callbacks``, which drops all callbacks after one that raises;
-* ``set_timer``, whose timer never fires if the thread was held up just as it began: a frame or a new size that waits
-  for it is never drawn, nor any after it.
+* the dispatch of every message (`helix_tui.textual_inside`): an exception in it does not end the loop, and input that
+  came too late for the screen it was meant for is not handled;
+* ``call_next``, whose callbacks after one that raises are dropped;
+* the timers of ``set_timer``, which never fire if the thread was held up just as they began: a frame or a new size that
+  waits for one is never drawn, nor any after it.
 
-Everything else (timers, workers, layout, rendering, idle handlers) comes to ``App._handle_exception``, which
-`helix_tui.app.HelixApp` overrides. Which part of the console raised it is read from the trace: the innermost
-widget that a frame of it belongs to. Apps without a `Barrier` are left as Textual has them.
+Everything else (timers, workers, layout, rendering, idle handlers) comes to ``HelixApp.failed``. Which part of the
+console raised it is read from the trace: the innermost widget that a frame of it belongs to. Apps without a `Barrier`
+are left as Textual has them.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from inspect import isawaitable
 from traceback import format_exception, walk_tb
 from typing import Any, cast
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 from msgspec import Struct
 from textual import events
-from textual._callback import invoke
-from textual._context import active_app
 from textual.app import App
 from textual.css.query import NoMatches
 from textual.message import Message
@@ -46,6 +46,7 @@ from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.keymap import BY_ID, as_typed, shown
 from helix_tui.screens.base import TRY_AGAIN, Dismissal, HelixScreen
+from helix_tui.textual_inside import OpenedApp, dispatch, dispatch_through
 from helix_tui.widgets.base.row_source import Gesture
 from helix_tui.widgets.chrome.empty_state import DrawGuard
 
@@ -60,8 +61,8 @@ RECENT: deque[str] = deque(maxlen=50)
 The test suite checks it: any trace fails a test, unless the test planted it."""
 
 # Textual's own, saved before `install` replaces it
-_dispatch = MessagePump._dispatch_message
-_set_timer = MessagePump.set_timer
+_call_next = MessagePump.call_next
+_make_timer = Timer.__init__
 
 _OWNER = {"_dispatch_action": "namespace", "_get_renders": "widget"}
 """The local variable that holds the widget in a frame of Textual; elsewhere it is ``self``."""
@@ -90,11 +91,16 @@ class _Source(Struct, frozen=True):
     """File and line of the innermost frame, to recognise the same failure."""
 
 
-class GuardedApp(App[int]):
+class GuardedApp(OpenedApp):
     """What the barrier needs from the app that it guards."""
 
+    barrier: Barrier
     keymap: dict[str, str]
     """The user's keymap: key id -> keys."""
+    leaving = False
+    """Whether it quits."""
+    opened: WeakSet[Any]
+    """Every screen that has been opened and still exists."""
 
     def say(self, text: str, severity: Any = "information") -> None:
         """Show a notice."""
@@ -130,14 +136,14 @@ class Barrier:
         # the trace of Textual's wrapper has frames of Textual only
         error = _bare(error)
         source = _source_of(error, pump)
-        left = self._app._exit or (isinstance(source.screen, Dismissal) and source.screen.has_left)
+        left = self._app.leaving or (isinstance(source.screen, Dismissal) and source.screen.has_left)
         if left and isinstance(error, MountError | NoMatches):
             return  # the console or the sheet was left between a key and its effect: nothing is lost
         what = _task(message, source)
         quiet = self._log(error, source, what)
         # there is no screen for a notice: print one line on the terminal
         if not self._can_draw():
-            if not self._app._exit:
+            if not self._app.leaving:
                 self._end(error)
             return
         try:
@@ -168,19 +174,13 @@ class Barrier:
 
     def report(self, error: Exception) -> None:
         """Handle an exception of another thread; while the app is not running it is only logged."""
-        loop = self._app._loop
         try:
-            # a closed loop raises RuntimeError itself
-            if loop is None:
-                raise RuntimeError("the app is not running yet")
-            loop.call_soon_threadsafe(self._caught_here, error)
+            # through its messages, since a callback of the loop has no active app; a closed loop raises RuntimeError
+            if self._app.is_running and self._app.call_later(self.caught, error):
+                return
         except RuntimeError:
-            logs.logger("barrier").error("a thread failed", exc_info=error)
-
-    def _caught_here(self, error: Exception) -> None:
-        # a callback of the loop has no active app, which notifying and mounting need
-        with self._app._context():
-            self.caught(error)
+            pass
+        logs.logger("barrier").error("a thread failed", exc_info=error)
 
     def try_again(self) -> None:
         """Forget all failures and show every part again."""
@@ -190,10 +190,9 @@ class Barrier:
         for widget, guard in list(self._guards.items()):
             guard.failures = 0
             widget.refresh()
-        for stack in list(self._app._screen_stacks.values()):
-            for screen in list(stack):
-                if isinstance(screen, HelixScreen) and screen.failed:
-                    self._remake(screen) if screen.composed_nothing else screen.hide_failure()
+        for screen in list(self._app.opened):
+            if isinstance(screen, HelixScreen) and screen.failed and not screen.has_left:
+                self._remake(screen) if screen.composed_nothing else screen.hide_failure()
 
     def watch_threads(self) -> None:
         """Watch for threads that end with an exception, and for failed tasks that are not awaited."""
@@ -205,7 +204,7 @@ class Barrier:
         def of_loop(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
             error = context.get("exception")
             if isinstance(error, Exception):
-                self._caught_here(error)
+                self.report(error)
 
         self._hook, threading.excepthook = threading.excepthook, of_thread
         asyncio.get_running_loop().set_exception_handler(of_loop)
@@ -269,14 +268,19 @@ class Barrier:
 
     def _remake(self, screen: HelixScreen) -> None:
         """Replace a screen whose widgets were never mounted."""
-        app = self._app
-        if app.screen is screen and len(app.screen_stack) == 1:
-            screen._push_result_callback(app, None)  # popped with the screen; a mode's first one has none
-            make = app._modes[app.current_mode]
-            app.switch_screen(make() if callable(make) else make)
+        if self._app.screen is screen and len(self._app.screen_stack) == 1:
+            self._app.call_later(self._remake_mode, self._app.current_mode)
+
+    async def _remake_mode(self, mode: str) -> None:
+        """Make the first screen of a mode anew, from another mode: Textual replaces no mode that is in view."""
+        app, make = self._app, self._app.MODES[mode]
+        await app.switch_mode(next(other for other in app.MODES if other != mode))
+        await app.remove_mode(mode)
+        app.add_mode(mode, cast(Any, make))
+        await app.switch_mode(mode)
 
     def _can_draw(self) -> bool:
-        return self._app._running and bool(self._app._screen_stacks.get(self._app._current_mode))
+        return self._app.is_running and bool(self._app.screen_stack)
 
     def _end(self, error: Exception) -> None:
         """Nothing can be drawn any more: restore the terminal and print one line."""
@@ -332,10 +336,7 @@ def _source_of(error: Exception, pump: MessagePump | None) -> _Source:
 
 
 def _screen_of(widget: Widget | None) -> Screen[Any] | None:
-    above: MessagePump | None = widget
-    while above is not None and not isinstance(above, Screen):
-        above = above._parent
-    return above
+    return next((above for above in widget.ancestors_with_self if isinstance(above, Screen)), None) if widget else None
 
 
 def _task(message: Message | None, source: _Source) -> str:
@@ -375,25 +376,27 @@ def _name(error: Exception) -> str:
 # --- installation ----------------------------------------------------------------------------------------
 
 
-def _barrier() -> Barrier | None:
-    """The barrier of the running app."""
-    app = active_app.get(None)
-    found = getattr(app, "barrier", None)
-    return found if isinstance(found, Barrier) else None
+def _barrier_of(pump: MessagePump) -> Barrier | None:
+    """The barrier of the app that a pump belongs to."""
+    try:
+        app = pump.app
+    except RuntimeError:  # it belongs to none
+        return None
+    return app.barrier if isinstance(app, GuardedApp) else None
 
 
 async def dispatch_message(pump: MessagePump, message: Message) -> None:
     """Dispatch a message, unless it is input for a screen that is no longer in view; survive its handlers."""
     # before looking for a barrier: even without one, input for a closed screen must do nothing
-    if _is_stale(pump, message):
+    if await _is_stale(pump, message):
         return
-    barrier = _barrier()
+    barrier = _barrier_of(pump)
     if barrier is None:
-        await _dispatch(pump, message)
+        await dispatch(pump, message)
         return
     try:
         with _not_cancelled():
-            await _dispatch(pump, message)
+            await dispatch(pump, message)
     except Exception as error:  # noqa: BLE001 - caught() logs it
         barrier.caught(error, pump, message)
 
@@ -415,38 +418,40 @@ def _not_cancelled() -> Iterator[None]:
         raise WaitCancelled(str(error) or "what it waited for was cancelled") from error
 
 
-async def flush_next_callbacks(pump: MessagePump) -> None:
-    """Call all callbacks that wait for the end of a message."""
-    # a copy, because a callback may add another one, which waits for the end of the next message
-    callbacks = pump._next_callbacks.copy()
-    pump._next_callbacks.clear()
-    for callback in callbacks:
-        try:
-            with pump.prevent(*callback._prevent), _not_cancelled():
-                await invoke(callback.callback)
-        except Exception as error:  # noqa: BLE001 - the app's own, or a barrier that logs it
-            pump.app._handle_exception(error)
+def call_next(pump: MessagePump, callback: Callable[..., Any], *given: Any, **options: Any) -> None:
+    """Call a function at the end of the present message, whatever others do that wait for it too."""
+    _call_next(pump, partial(_survive, pump, callback), *given, **options)
 
 
-def set_timer(pump: MessagePump, *given: Any, **options: Any) -> Timer:
-    """Start a timer that fires once, however late."""
-    timer = _set_timer(pump, *given, **options)
-    # Textual skips what a timer has missed, here all that it would ever do
-    timer._skip = False
-    return timer
+async def _survive(pump: MessagePump, callback: Callable[..., Any], *given: Any, **options: Any) -> None:
+    barrier = _barrier_of(pump)
+    try:
+        with _not_cancelled():
+            done = callback(*given, **options)
+            if isawaitable(done):
+                await done
+    except Exception as error:
+        if barrier is None:
+            raise
+        barrier.caught(error, pump)
+
+
+def make_timer(timer: Timer, *given: Any, repeat: int | None = None, skip: bool = True, **options: Any) -> None:
+    """Make a timer; one that fires once does so however late: Textual skips what a timer has missed."""
+    _make_timer(timer, *given, repeat=repeat, skip=skip and repeat != 0, **options)
 
 
 def install() -> None:
     """Install the barrier."""
-    MessagePump._dispatch_message = dispatch_message  # type: ignore[method-assign, assignment]
-    MessagePump._flush_next_callbacks = flush_next_callbacks  # type: ignore[method-assign, assignment]
-    MessagePump.set_timer = set_timer  # type: ignore[method-assign, assignment]
+    dispatch_through(dispatch_message)
+    MessagePump.call_next = call_next  # type: ignore[method-assign, assignment]
+    Timer.__init__ = make_timer  # type: ignore[method-assign, assignment]
 
 
 # --- input that came too late ----------------------------------------------------------------------------------
 
 
-def _is_stale(pump: MessagePump, message: Message) -> bool:
+async def _is_stale(pump: MessagePump, message: Message) -> bool:
     """Whether a message is input not meant for this pump: for a screen no longer in view, for the next one, or a size
     that the terminal no longer has.
 
@@ -462,10 +467,10 @@ def _is_stale(pump: MessagePump, message: Message) -> bool:
     given = isinstance(message, _GIVEN)
     if not given and not isinstance(message, _CAUSED):
         return False
-    if pump.app._exit:
+    if getattr(pump.app, "leaving", False):
         return True  # the console is quitting: a screen opened now would change what Textual is closing
     if isinstance(pump, App):
-        return not pump.screen_stack or (given and _is_stale_for_app(pump, message))
+        return not pump.screen_stack or (given and await _is_stale_for_app(pump, message))
     # the terminal has shrunk since: Textual's palette asks which widget is there, and there is none
     if isinstance(message, events.Click) and not pump.app.size.contains(int(message.screen_x), int(message.screen_y)):
         return True
@@ -476,7 +481,7 @@ def _is_stale(pump: MessagePump, message: Message) -> bool:
     return True
 
 
-def _is_stale_for_app(app: App[Any], message: Message) -> bool:
+async def _is_stale_for_app(app: App[Any], message: Message) -> bool:
     """Input comes to the app twice: from the terminal, when its screen is noted, and from a widget."""
     if not message.is_forwarded:
         _aim_at(app, message)
@@ -485,7 +490,7 @@ def _is_stale_for_app(app: App[Any], message: Message) -> bool:
     if screen is None or screen() is app.screen_stack[-1]:
         return False
     if _went_elsewhere(app, message):
-        _hand_on(app, message)
+        await _hand_on(app, message)
     return True
 
 
@@ -500,12 +505,12 @@ def _went_elsewhere(app: App[Any], message: Message) -> bool:
     return isinstance(message, _TYPED) and mode != app.current_mode
 
 
-def _hand_on(app: App[Any], message: Message) -> None:
+async def _hand_on(app: App[Any], message: Message) -> None:
     """Pass what was typed to the screen in view, ahead of later input from the terminal."""
     # another event, since Textual forwards none a second time
     typed = events.Paste(message.text) if isinstance(message, events.Paste) else _same_key(message)
     _aim_at(app, typed)
-    (app.focused or app.screen)._forward_event(typed)
+    await app.on_event(typed)
 
 
 def _same_key(message: Message) -> events.Key:
@@ -515,7 +520,5 @@ def _same_key(message: Message) -> events.Key:
 
 def _in_view(node: Widget) -> bool:
     """Whether a widget belongs to the screen on top."""
-    above: MessagePump | None = node
-    while above is not None and not isinstance(above, Screen):
-        above = above._parent
-    return above is None or above.is_active
+    screen = _screen_of(node)
+    return screen is None or screen.is_active

@@ -412,7 +412,7 @@ def instead_of(name: str, keymap: Mapping[str, str] | None = None) -> str:
     pressed = as_typed(name)
     elsewhere = []
     for key in KEYS:
-        if name in names((keymap or {}).get(key.id, key.keys)) and key.scope != "tour":
+        if name in names((keymap or {}).get(key.id, key.keys)):
             places = [_PLACES.get(scope, scope.capitalize()) for scope in key.scope.split(",")[:2]]
             elsewhere.append(f"“{key.label}” in {' and '.join(places)}")
     meant = [f"{BY_ID[key_id].label}: {shown(BY_ID[key_id], keymap)}" for key_id in _HABITS.get(name, ())]

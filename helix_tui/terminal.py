@@ -3,27 +3,30 @@
 Textual 8.2.8 stops reading keys on a byte that is not UTF-8 and on a report that it cannot parse, blocks
 forever once a terminal takes no more output, stops drawing where another program left the terminal
 non-blocking, spins on one that sends no more, starts a second time on SIGCONT after a SIGSTOP, and leaves the
-terminal as it is on SIGTERM. Its driver creates its decoder, its parser and its writer itself: these names are
-replaced in its module.
+terminal as it is on SIGTERM. Its driver creates its decoder and its writer itself: these names are replaced in its
+module.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
 import select
+import selectors
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from encodings.utf_8 import IncrementalDecoder
-from types import FrameType
+from queue import Queue
+from socket import socketpair
+from types import FrameType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from textual import events
-from textual._xterm_parser import XTermParser
 from textual.drivers import linux_driver
-from textual.drivers._writer_thread import WriterThread
 from textual.drivers.linux_driver import LinuxDriver
 
 from helix_tui.core.ground import log as logs
@@ -41,6 +44,15 @@ LAST_WRITE_S = 0.8
 GUEST_S = 1.2
 """How long a program that has the terminal may take to end once the console quits."""
 
+_KEY = re.compile(r"\x1b\[(\d{1,19})(?:[;:][\d;:]*)?u")
+"""A key in kitty's protocol, by its code point."""
+
+SHORT_WAITS = 3
+"""How many short waits follow a key, of a tenth of a second each."""
+
+WAITING_WRITES = 30
+"""How many pieces wait for the terminal before the console waits for it, as in Textual."""
+
 # a handler, since a program would inherit that a signal is ignored
 _WHILE_LENT: dict[signal.Signals, Any] = {
     signal.SIGTSTP: signal.SIG_DFL,
@@ -50,7 +62,7 @@ _WHILE_LENT: dict[signal.Signals, Any] = {
 
 
 class Decoder(IncrementalDecoder):
-    """Reads UTF-8; an invalid byte becomes a replacement character."""
+    """Reads UTF-8; an invalid byte becomes a replacement character, a key beyond Unicode nothing."""
 
     def __init__(self) -> None:
         super().__init__("replace")
@@ -64,24 +76,19 @@ class Decoder(IncrementalDecoder):
         # a closed terminal reads as no bytes again and again: Textual would spin on it
         if not data and not final:
             raise EOFError("the terminal is closed")
-        return super().decode(data, final)
+        return _KEY.sub(lambda key: key[0] if int(key[1]) <= sys.maxunicode else "", super().decode(data, final))
 
 
-class TerminalParser(XTermParser):
-    """Parses what terminals send; impossible keys are skipped."""
+class _Writer(threading.Thread):
+    """Writes to the terminal; while quitting, what it does not take is discarded, so that nothing waits for it.
 
-    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
-        try:
-            yield from super()._sequence_to_key_events(sequence, alt)
-        except (ValueError, OverflowError):  # a code point beyond Unicode
-            return
-
-
-class _Writer(WriterThread):
-    """Writes to the terminal; while quitting, what it does not take is discarded, so that nothing waits for it."""
+    In place of Textual's ``WriterThread``, whose methods it has.
+    """
 
     def __init__(self, file: TextIO) -> None:
-        super().__init__(file)
+        super().__init__(daemon=True, name="terminal-output")
+        self._waiting: Queue[str | None] = Queue(WAITING_WRITES)
+        self._encoding = file.encoding
         self._leaving, self._taken_at = False, time.monotonic()
         self.discarded = False
         """Whether the terminal took no output while quitting."""
@@ -91,6 +98,13 @@ class _Writer(WriterThread):
         except OSError:  # no terminal, or one of another user
             self._terminal = os.dup(file.fileno())
 
+    def write(self, text: str) -> None:
+        """Write a text, later."""
+        self._waiting.put(text)
+
+    def flush(self) -> None:
+        """Nothing: what is written goes out as soon as it can."""
+
     def leave(self) -> None:
         """Wait for the terminal only a little while from now on."""
         self._leaving, self._taken_at = True, time.monotonic()
@@ -99,21 +113,21 @@ class _Writer(WriterThread):
         """Write what is left, and stop."""
         if not self.discarded:
             self.leave()
-        super().stop()
+        self._waiting.put(None)
+        self.join()
 
     def run(self) -> None:
         """Write until stopped."""
-        encoding = cast(TextIO, self._file).encoding
         held, size = [], 0
         while True:
-            text = self._queue.get()
+            text = self._waiting.get()
             # always taken from the queue: Textual waits for room in it, and would wait forever
             if text is not None:
                 held.append(text)
                 size += len(text)
             # a frame comes in many pieces
-            if text is None or size >= HELD_CHARS or not self._queue.qsize():
-                self._send("".join(held).encode(encoding, "backslashreplace"))
+            if text is None or size >= HELD_CHARS or not self._waiting.qsize():
+                self._send("".join(held).encode(self._encoding, "backslashreplace"))
                 held, size = [], 0
             if text is None:
                 os.close(self._terminal)
@@ -134,6 +148,41 @@ class _Writer(WriterThread):
                 return
 
 
+class _Keys(selectors.SelectSelector):
+    """Waits for keys. Textual waits a tenth of a second at a time, to see an escape that stands alone and its end: here
+    only after a key, and until it is told that this is the end.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ends, self._begins = socketpair()
+        self._short = 0
+        """How many waits stay short."""
+        self._ending = False
+        self.register(self._ends, selectors.EVENT_READ)
+
+    def end(self) -> None:
+        """Wait no longer than Textual asks for."""
+        self._ending = True
+        with suppress(OSError):  # it has ended already
+            self._begins.send(b".")
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """What can be read."""
+        ready = super().select(timeout if self._short or self._ending else None)
+        typed = [(key, mask) for key, mask in ready if key.fileobj is not self._ends]
+        self._short = SHORT_WAITS if typed else max(0, self._short - 1)
+        if len(typed) < len(ready):
+            self.unregister(self._ends)
+        return typed
+
+    def close(self) -> None:
+        """Release it."""
+        super().close()
+        self._ends.close()
+        self._begins.close()
+
+
 class TerminalDriver(LinuxDriver):
     """Textual's driver for Linux and macOS, for `HelixApp`.
 
@@ -141,14 +190,26 @@ class TerminalDriver(LinuxDriver):
     terminal, and one that writes itself would then wait forever.
     """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def __init__(self, app: HelixApp, **options: Any) -> None:
+        super().__init__(app, **options)
+        self._console, self._app_loop = app, asyncio.get_running_loop()
+        app.terminal = self
         self._handlers: dict[signal.Signals, Any] = {}
-        self._suspending = self._continued = False
+        self._stopped = self._continued = self._deaf = False
         self._guest: Process | None = None
+        self._output: _Writer | None = None
+        self._input: _Keys | None = None
+        # in place of Textual's
+        signal.signal(signal.SIGTSTP, self._stop_soon)
+        signal.signal(signal.SIGCONT, self._continue)
 
     def start_application_mode(self) -> None:
         """Take the terminal, and watch for signals to quit."""
+        self._deaf = False
+        linux_driver.selectors = SimpleNamespace(  # type: ignore[attr-defined, assignment]
+            EVENT_READ=selectors.EVENT_READ, SelectSelector=self._open_input
+        )
+        linux_driver.WriterThread = self._open_output  # type: ignore[assignment, attr-defined]
         super().start_application_mode()  # type: ignore[no-untyped-call]
         for number in LEAVE:
             # this runs after every suspension too; under nohup, SIGHUP stays ignored
@@ -158,15 +219,33 @@ class TerminalDriver(LinuxDriver):
     def close(self) -> None:
         """Restore the terminal; at the end the signal handlers too."""
         super().close()
-        if not self._app._exit:  # the terminal is only lent
+        if not self._console.leaving:  # the terminal is only lent
             return
         while self._handlers:
             signal.signal(*self._handlers.popitem())
         for number in (signal.SIGTSTP, signal.SIGCONT):
             signal.signal(number, signal.SIG_DFL)
-        if cast(_Writer, self._writer_thread).discarded:
+        if self._output is not None and self._output.discarded:
             # the last lines of the command would wait for such a terminal forever
             self._write_nowhere()
+
+    def _open_input(self) -> _Keys:
+        # stored before the flag is read: `disable_input` sets the flag before it reads what is stored
+        self._input = _Keys()
+        if self._deaf:
+            self._input.end()
+        return self._input
+
+    def disable_input(self) -> None:
+        """Stop reading keys."""
+        self._deaf = True
+        if self._input is not None:
+            self._input.end()
+        super().disable_input()
+
+    def _open_output(self, file: TextIO) -> _Writer:
+        self._output = _Writer(file)
+        return self._output
 
     @staticmethod
     def _write_nowhere() -> None:
@@ -200,8 +279,9 @@ class TerminalDriver(LinuxDriver):
         before = self._handlers.pop(signal.Signals(number), signal.SIG_DFL)
         signal.signal(number, before)
         # the event loop may be waiting for the terminal, or for the program that has it
-        cast(_Writer, self._writer_thread).leave()
-        if self._suspending:
+        if self._output is not None:
+            self._output.leave()
+        if self._stopped:
             # the terminal was restored before the stop and is the shell's: nothing more is written to it or read
             self._write_nowhere()
             os.dup2(os.pipe()[0], self.fileno)
@@ -209,49 +289,47 @@ class TerminalDriver(LinuxDriver):
             self._guest.send_signal(number)
             threading.Timer(GUEST_S, self._guest.kill).start()
         # through the app's queue: an app that quits while it is starting would fail
-        self._loop.call_soon_threadsafe(self._app.call_later, self._app.exit, None, 128 + number)
+        self._app_loop.call_soon_threadsafe(self._console.call_later, self._console.exit, None, 128 + number)
 
-    def _sigtstp_application(self, *_: Any) -> None:
+    def _stop_soon(self, *_: Any) -> None:
         self._continued = False
-        self._loop.call_soon_threadsafe(self._suspend)
+        self._app_loop.call_soon_threadsafe(self._stop)
 
-    def _suspend(self) -> None:
+    def _stop(self) -> None:
         """Restore the terminal, stop unless SIGCONT has come, and take it again: another program may have used it."""
         self.suspend_application_mode()
         if not self._continued:
-            self._suspending = True
+            self._stopped = True
             os.kill(os.getpid(), signal.SIGSTOP)
             while not self._continued:
                 time.sleep(0.01)  # the process is stopped here
-            self._suspending = False
-        self._must_signal_resume = True
+            self._stopped = False
         self.resume_application_mode()
+        self._console.app_resume_signal.publish(self._console)
         # another program has drawn over it meanwhile
-        self._app.call_later(self._app.refresh, layout=True)
+        self._console.call_later(self._console.refresh, layout=True)
 
-    def _sigcont_application(self, *_: Any) -> None:
+    def _continue(self, *_: Any) -> None:
         self._continued = True
-        if not self._suspending:
-            self._loop.call_soon_threadsafe(self._suspend)
+        if not self._stopped:
+            self._app_loop.call_soon_threadsafe(self._stop)
 
-    def _run_input_thread(self) -> None:
+    def run_input_thread(self) -> None:
         """Read until stopped; what cannot be parsed is logged and skipped."""
         while True:
             try:
-                self.run_input_thread()
+                super().run_input_thread()
             except (EOFError, OSError):
                 # while quitting, input is no longer needed
                 if not self.exit_event.is_set():
-                    self._app.call_later(self._app.panic)
+                    self._console.call_later(self._console.panic)
             except Exception as error:  # noqa: BLE001 - the barrier logs it
-                cast("HelixApp", self._app).barrier.report(error)
+                self._console.barrier.report(error)
                 continue
             return
 
 
 def install() -> None:
-    """Make Textual's driver use our decoder, parser and writer."""
-    # names in Textual's module: its driver creates all three inside its methods, where nothing can be passed in
+    """Make Textual's driver use our decoder; each driver of ours opens its own writer."""
+    # a name in Textual's module: its driver creates it inside a method, where nothing can be passed in
     linux_driver.getincrementaldecoder = lambda _: Decoder  # type: ignore[assignment, attr-defined]
-    linux_driver.XTermParser = TerminalParser  # type: ignore[attr-defined]
-    linux_driver.WriterThread = _Writer  # type: ignore[assignment, attr-defined]

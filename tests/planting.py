@@ -129,6 +129,6 @@ def _give_to_console(app: Console, pilot: Pilot[int]) -> None:
         try:
             await pause(delay)
         except Planted as error:
-            app._handle_exception(error)
+            app.failed(error)
 
     pilot.pause = paused  # type: ignore[method-assign]

@@ -17,11 +17,12 @@ from textual.widget import MountError, Widget
 from textual.widgets import Input
 
 from helix_tui.barrier import LIMIT, RECENT
+from helix_tui.screens.commands.palette import CommandsSheet
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.journal import JournalScreen
 from helix_tui.screens.memory.memory_screen import MemoryScreen
 from helix_tui.screens.queue.queue_screen import QueueScreen
-from helix_tui.screens.sheet import HelixPalette, Sheet
+from helix_tui.screens.sheet import Sheet
 from helix_tui.settings.file import Settings
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.bottom import Prompt
@@ -290,36 +291,17 @@ async def test_layout_that_fails_puts_a_notice_on_the_screen(console: MakeConsol
     "error",
     [
         pytest.param(MountError("Can't mount widget(s) before the screen is mounted"), id="mounts"),
-        pytest.param(NoMatches("No nodes match 'CommandList' on HelixPalette()"), id="looks for"),
+        pytest.param(NoMatches("No nodes match 'RowList' on CommandsSheet()"), id="looks for"),
     ],
 )
 async def test_leaving_between_a_key_and_what_it_works_on_is_no_defect(console: MakeConsole, error: Exception) -> None:
     app = console()
     async with app.run_test(size=(80, 24)):
-        app._exit = True  # what a signal notes at any moment
+        app.leaving = True  # what a signal notes at any moment
         app.barrier.caught(error)
         assert not RECENT
-        app._exit = False
+        app.leaving = False
         app.barrier.caught(error)
-        assert RECENT
-
-
-async def test_what_a_palette_looks_for_once_it_has_left_is_no_defect(console: MakeConsole) -> None:
-    app = console()
-    async with app.run_test(size=(80, 24)) as pilot:
-        palette = HelixPalette()
-        app.push_screen(palette)
-        await pilot.pause()
-        await palette.query("*").remove()
-        palette.call_next(palette._watch__show_busy)  # as Textual does at the end of a message
-        palette.dismiss()
-        await pilot.pause()
-        assert not RECENT
-        app.push_screen(palette := HelixPalette())
-        await pilot.pause()
-        await palette.query("*").remove()
-        palette.call_next(palette._watch__show_busy)
-        await pilot.pause()
         assert RECENT
 
 
@@ -431,10 +413,10 @@ async def test_sheet_that_cannot_be_drawn_is_closed(console: MakeConsole, monkey
 async def test_palette(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     async with surviving(console) as (app, pilot):
         with monkeypatch.context() as patched:
-            patched.setattr(HelixPalette, "_gather_commands", plant)
+            patched.setattr(CommandsSheet, "_offers", plant)
             await pilot.press("ctrl+p")
             await pilot.pause()
-            assert not isinstance(app.screen, HelixPalette)
+            assert not isinstance(app.screen, CommandsSheet)
 
 
 @pytest.mark.parametrize("keys", [["ctrl+p"], ["ctrl+p", "q", "u"], ["colon"]], ids=["all", "some", "go to"])

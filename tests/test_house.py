@@ -12,10 +12,13 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+import textual
 
+from helix_tui.textual_inside import NAMES, missing
 from tests.conftest import ProjectFactory
 from tests.sources import nodes_of, syntax_of
 
@@ -228,3 +231,48 @@ def test_what_make_installs_is_pinned_by_hash_and_names_no_host() -> None:
     wanted += project["build-system"]["requires"]
     assert {re.match(r"[\w.-]+", each)[0].lower() for each in wanted} <= names  # type: ignore[index]
     assert len(re.findall(r"(?m)^[\w.-]+==[^\n]*\\\n    --hash=sha256:", pins)) == len(names)
+
+
+def test_private_names_of_textual_stand_in_one_module() -> None:
+    """An import, an access and an override of one are each a debt: it is paid in `textual_inside` or not at all."""
+    theirs = _private_names(*Path(textual.__file__).parent.rglob("*.py"))
+    theirs -= _private_names(*_sources("helix_tui"))
+    drawing = [path for path in _sources("helix_tui") if not path.is_relative_to(PACKAGE / "core")]
+    used = [
+        f"{path.name}:{node.lineno}: {ast.unparse(node)}"
+        for path in drawing
+        for node in nodes_of(path)
+        if (isinstance(node, ast.Attribute) and node.attr in theirs)
+        or (isinstance(node, ast.ImportFrom) and re.match(r"(textual|rich)\b.*\._", node.module or ""))
+    ]
+    assert [use for use in used if not use.startswith(("textual_inside.py:", "program.py:"))] == [], "program.py: of os"
+    overridden = {
+        f"{kind.__qualname__}.{name}"
+        for path in drawing
+        for kind in vars(import_module(_module(path))).values()
+        if isinstance(kind, type) and kind.__module__ == _module(path)
+        for name, value in vars(kind).items()
+        if re.match(r"_[a-z]", name) and (callable(value) or isinstance(value, property))
+        for base in kind.__mro__[1:]
+        if base.__module__.startswith("textual.") and name in vars(base)
+    }
+    assert {name for name in overridden if not name.startswith("OpenedApp.")} == set()
+
+
+def _private_names(*paths: Path) -> set[str]:
+    """The names with one underscore before them that files define as functions or set on objects."""
+    return {
+        name
+        for path in paths
+        for node in nodes_of(path)
+        for name in (getattr(node, "name", None), node.attr if isinstance(node, ast.Attribute) else None)
+        if isinstance(name, str)
+        and re.match(r"_[a-z]", name)
+        and (not isinstance(node, ast.Attribute) or isinstance(node.ctx, ast.Store))
+    }
+
+
+def test_each_private_name_is_there_and_says_when_it_goes() -> None:
+    assert len(NAMES) <= 6
+    assert missing() == []
+    assert all(name.without and name.goes for name in NAMES)

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from msgspec import Struct
 from textual.dom import DOMNode
 from textual.worker import Worker, WorkerState
-from textual.worker_manager import WorkerManager
 
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS
 from helix_tui.core.snapshot.snapshot import Snapshot
 from helix_tui.settings.file import load_settings
+from helix_tui.textual_inside import OpenedApp
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -31,24 +31,32 @@ Result = TypeVar("Result")
 DAY = 86_400 * NS
 
 
-class Workers(WorkerManager):
-    """The workers of an app; one that has ended releases what it worked on.
+_run_worker = DOMNode.run_worker
 
-    Textual's worker, its task and the task's context hold each other. Until garbage is collected, every
-    worker would keep its data alive, for example a snapshot with all attempts.
+
+def run_worker(node: DOMNode, work: Any, *, description: str = "", **options: Any) -> Worker[Any]:
+    """As in Textual; a worker that has begun releases what it works on, and is described by its group.
+
+    Textual's worker, its task and the task's context hold each other. Until garbage is collected, every worker would
+    keep its data alive, for example a snapshot with all attempts. Its description is else a repr of all that the work
+    holds: of a snapshot 40 ms, which a key waits for.
     """
+    name = description or str(options.get("name") or options.get("group", "")) or "work"
+    return _run_worker(node, Once(work) if options.get("thread") else work, description=name, **options)
 
-    _NO_WORK = staticmethod(lambda: None)
 
-    def _new_worker(self, work: Any, node: DOMNode, *, description: str = "", **options: Any) -> Worker[Any]:
-        # Textual's default is a repr of all that the work holds: of a snapshot 40 ms, which a key waits for
-        name = str(options.get("name") or options.get("group", ""))
-        return super()._new_worker(work, node, description=description or name, **options)
+class Once:
+    """A function that is called once, and forgotten as it is called."""
 
-    def _remove_worker(self, worker: Worker[Any]) -> None:
-        super()._remove_worker(worker)
-        worker._task = None
-        worker._work = self._NO_WORK
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._left = [work]
+
+    def __call__(self) -> Any:
+        """Call it."""
+        return self._left.pop()()
+
+
+DOMNode.run_worker = run_worker  # type: ignore[method-assign, assignment]
 
 
 class UnwaitedThreads(ThreadPoolExecutor):
@@ -107,7 +115,7 @@ class Jobs:
             if isinstance(error, Exception) and worker.state is WorkerState.ERROR:
                 failed(clean_line(f"{type(error).__name__}: {error}", 300))
                 if not isinstance(error, (HelixError, OSError)):
-                    self._node.app._handle_exception(error)  # a defect: logged with its trace
+                    cast(OpenedApp, self._node.app).failed(error)  # a defect: logged with its trace
 
 
 class JobHost:

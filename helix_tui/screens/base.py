@@ -6,18 +6,15 @@ A screen is dismissed once, however often that is requested.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+from weakref import WeakSet
 
-from textual import events
-from textual._styles_cache import StylesCache
+from textual import events, on
 from textual.app import App, ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
-from textual.color import Color
 from textual.screen import Screen
 from textual.signal import Signal
-from textual.style import Style
 from textual.widget import Widget
 
 from helix_tui.core.ground.time import NS
@@ -29,6 +26,7 @@ from helix_tui.widgets.base.line import Line, SpanLine, fit
 from helix_tui.widgets.chrome.bottom import KeyLine
 from helix_tui.widgets.chrome.empty_state import Failure
 from helix_tui.widgets.chrome.header import NoticeLine, StatusBar, Tabs
+from helix_tui.widgets.chrome.notices import PassingNotice, PassingNotices
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot.snapshot import Change, Snapshot
@@ -40,10 +38,7 @@ if TYPE_CHECKING:
     from helix_tui.settings.layout import Layout
     from helix_tui.settings.views import ViewBook
 
-_MAX_GROUNDS = 1_024
-"""How many colour pairs are cached, as many as in Textual."""
-
-AGES_EVERY = 10 * NS
+AGES_EVERY = 30 * NS
 """How often ages in detail panes are refreshed; those in lists are refreshed every second."""
 
 TRY_AGAIN = "app.try-again"
@@ -53,15 +48,17 @@ TRY_AGAIN = "app.try-again"
 class Dismissal(Screen[Any]):
     """A screen whose dismissal can be asked for any number of times, from anywhere, and happens once."""
 
-    def _on_screen_resume(self, event: events.ScreenResume) -> None:
+    @on(events.ScreenResume)
+    def keep_styles(self, event: events.ScreenResume) -> None:
         """Keep the styles: they are computed for a widget that is mounted, for a class that changes, and for all
         once the theme has changed (`HelixApp.refresh_css`)."""
         event.refresh_styles = False
 
-    @property
-    def has_left(self) -> bool:
-        """Whether it is on no stack any more, so that messages for it come too late."""
-        return not any(self in stack for stack in self.app._screen_stacks.values())
+    has_left = False
+    """Whether it is on no stack any more, or as good as, so that messages for it come too late."""
+
+    _left_with: tuple[Any] | None = None
+    """The result with which it left while another screen covered it: it goes as soon as it is on top."""
 
     def dismiss(self, result: Any = None) -> AwaitComplete:
         """Leave, even from under another screen; does nothing if it has left, or is the first of its stack.
@@ -69,32 +66,27 @@ class Dismissal(Screen[Any]):
         The app waits for it to end; the returned awaitable is already done, so that no handler of the screen can
         wait for the screen, which itself waits for its handlers.
         """
-        app = self.app
-        if app.screen is self and len(app.screen_stack) > 1:
+        stack = self.app.screen_stack
+        if self.has_left or self in stack[:1]:
+            pass
+        elif stack[-1] is self:
             super().dismiss(result)
         else:
-            for stack in app._screen_stacks.values():
-                if self in stack[1:]:
-                    self._leave_from_below(stack, result)
+            self.has_left, self._left_with = True, (result,)
         return cast(AwaitComplete, AwaitComplete.nothing())  # type: ignore[no-untyped-call]
 
-    def _leave_from_below(self, stack: list[Screen[Any]], result: Any) -> None:
-        """Do for a covered screen what Textual's ``pop_screen`` does for the top one."""
-        if self._result_callbacks:
-            self._result_callbacks[-1](result)
-        stack.remove(self)
-        self._pop_result_callback()
-        AwaitComplete(self.app._replace_screen(self)).call_next(self.app)
+    @on(events.ScreenResume)
+    def go_at_last(self) -> None:
+        """Leave, if that was asked for while it was covered."""
+        self.leave_now()
 
-
-@lru_cache(_MAX_GROUNDS)
-def _grounds(behind: Color, own: Color) -> tuple[Style, Style]:
-    return Style(background=behind + own), Style(background=behind)
-
-
-def inner_and_outer(_: StylesCache, behind: Color, own: Color) -> tuple[Style, Style]:
-    """Background colours inside and outside a border, whichever widget asks."""
-    return _grounds(behind, own)
+    def leave_now(self) -> bool:
+        """Leave from the top if it has as good as left; whether it did."""
+        if self._left_with is None:
+            return False
+        (result,), self._left_with = self._left_with, None
+        super().dismiss(result)
+        return True
 
 
 class UnusedSignal(Signal[Any]):
@@ -102,10 +94,6 @@ class UnusedSignal(Signal[Any]):
 
     def subscribe(self, *_: Any, **__: Any) -> None:
         """Forget it."""
-
-
-# else Textual keeps references to removed widgets
-StylesCache.get_inner_outer = inner_and_outer  # type: ignore[method-assign, assignment]
 
 
 class ThreadHost(Protocol):
@@ -137,6 +125,10 @@ class Console(ThreadHost, Protocol):
     prepare: Callable[[Snapshot], None] | None
     """Called with every snapshot in the feed's thread, before the screen gets it."""
     read_only: bool
+    told: tuple[PassingNotice, ...]
+    """The notices of the last few seconds."""
+    opened: WeakSet[Any]
+    """Every screen that has been opened and still exists."""
     is_demo: bool
     """The project is the demo's: what was started from here ends with it."""
     ddx_named: str | None
@@ -225,6 +217,7 @@ class HelixScreen(Dismissal):
         self.pulse = StatusBar()
         self.tabs = Tabs(TABS, self.NAME)
         self.notices = NoticeLine()
+        self.told = PassingNotices()
         self.footer = KeyLine(self.FOOTER)
         self.is_bare = False
         """Whether words are shown instead of its list."""
@@ -254,12 +247,14 @@ class HelixScreen(Dismissal):
 
     def compose(self) -> ComposeResult:
         """Compose everything in the present layout, so that no style is computed twice."""
+        self.console.opened.add(self)
         self.take_breakpoint()
         yield self.pulse
         yield self.tabs
         yield self.notices
         yield from self.compose_body()
         yield self.footer
+        yield self.told
         yield TooSmall()
 
     def take_breakpoint(self) -> None:
@@ -283,6 +278,7 @@ class HelixScreen(Dismissal):
     def on_mount(self) -> None:
         """Apply the user's keys."""
         self.footer.keymap = dict(self.console.keymap)
+        self.show_notices(self.console.told)
 
     def on_screen_resume(self) -> None:
         """Bring a screen up to date that was not in view."""
@@ -382,6 +378,10 @@ class HelixScreen(Dismissal):
         )
         self.pulse.show(facts)
         self.notices.show(notice_forms(console.snapshot))
+
+    def show_notices(self, told: Sequence[PassingNotice]) -> None:
+        """Show these notices, and no others."""
+        self.told.show(told)
 
     def show_keys(self, key_ids: Sequence[str], note: str = "") -> None:
         """Show these keys in the footer; without a list, the keys that lead elsewhere."""

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from textual.app import App, SuspendNotSupported
 
@@ -122,13 +122,19 @@ def open_first_change(screen: HelixScreen, attempt: Attempt | None) -> None:
     screen.run_worker(work, thread=True, group="editor", exclusive=True)
 
 
+_NO_OTHER = "no other program can run in this terminal"
+
+
 def leave_for(app: App[Any], command: Sequence[str]) -> str:
     """Give the terminal to a program until it exits; an error message if it fails."""
+    lender: TerminalDriver | None = getattr(app, "terminal", None)
+    if lender is None:
+        return _NO_OTHER
     try:
         with app.suspend():
-            code = cast(TerminalDriver, app._driver).lend(command)
+            code = lender.lend(command)
     except SuspendNotSupported:
-        return "no other program can run in this terminal"
+        return _NO_OTHER
     except OSError as error:
         return f"{command[0]} does not start: {error.strerror}"
     return f"{command[0]} ended with {code}" if code else ""

@@ -6,29 +6,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from inspect import isawaitable
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakSet
 
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
+from textual.await_complete import AwaitComplete
 from textual.markup import escape
 from textual.message import Message
-from textual.notifications import Notification
 from textual.screen import Screen
-from textual.widget import AwaitMount
-from textual.widgets._toast import ToastRack
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import BY_ID, as_typed, instead_of, shown, taken_by
-from helix_tui.screens import HOME
-from helix_tui.screens.base import HelixScreen, breakpoint_of
-from helix_tui.screens.commands import Command, commands, keys_bound_on, ways_to
+from helix_tui.screens import HOME, MODES
+from helix_tui.screens.base import Dismissal, HelixScreen, breakpoint_of
+from helix_tui.screens.commands.commands import Command, commands, keys_bound_on, ways_to
 from helix_tui.screens.layout import NARROW
 from helix_tui.settings.views import OF_NEEDS
+from helix_tui.textual_inside import OpenedApp
 from helix_tui.widgets.chrome.header import StatusBar, Tabs
+from helix_tui.widgets.chrome.notices import PassingNotice
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot.snapshot import Change, Snapshot
@@ -40,11 +41,14 @@ if TYPE_CHECKING:
 
     FirstNews = tuple[Snapshot, Change, SplitNeeds]
 
+NOTICE_S = 4.0
+"""How long a notice is shown."""
+
 HOME_WAIT_S = 0.25
 """How long the first frame waits for the queue, to choose the first screen."""
 
 
-class Traveller(App[int]):
+class Traveller(OpenedApp):
     """The console's app as far as it navigates between screens."""
 
     snapshot: Snapshot
@@ -58,43 +62,45 @@ class Traveller(App[int]):
     travelled = False
     """Whether the user has changed the screen."""
     tour: Tour | None = None
+    opened: WeakSet[Any]
+    told: tuple[PassingNotice, ...] = ()
+    """The notices of the last few seconds."""
     own_command: tuple[str, ...] = ()
     """The command that starts this program again."""
     _home = False
     """Whether to open on Needs me."""
     _first_news: FirstNews | None = None
+    _queue_is_home = False
+    """Whether the queue is the screen of the mode `HOME`."""
     _line: Prompt | None = None
     """The prompt of ``:``."""
     _unknown_key = ""
     """The last key that did nothing: while held down, it is reported once."""
 
-    @property
-    def _background_screens(self) -> list[Screen[Any]]:
-        """The screens visible around a sheet. Textual has no public way to say that a screen covers the one below it.
-
-        A screen that is not a sheet covers all: Textual draws the one below it nonetheless, and redraws all of
-        the upper one whenever that one changes.
-        """
-        return super()._background_screens if self.screen.is_modal else []
-
-    def _refresh_notifications(self) -> None:
-        """As in Textual; but replacing nothing by nothing would draw the whole of a new screen twice.
-
-        Every new screen calls it, and nothing public says that there is nothing to show.
-        """
-        if len(self._notifications) or any(rack.display for rack in self.screen.query(ToastRack)):
-            super()._refresh_notifications()
-
-    def _unnotify(self, notification: Notification, refresh: bool = True) -> None:
-        """As in Textual; but a notice whose time is over gives its lines back, on the screens below too."""
-        super()._unnotify(notification, refresh=False)
-        for screen in self.screen_stack:
-            for rack in screen.query_children(ToastRack):
-                self.call_later(rack.show, self._notifications)
-
     def say(self, text: str, severity: Any = "information") -> None:
         """Show a notice; its text is never parsed as markup."""
-        self.notify(text, severity=severity, markup=False, timeout=4)
+        self.notify(text, severity=severity)
+
+    def notify(self, message: str, *, title: str = "", severity: Any = "information", **_: Any) -> None:
+        """Show a notice for `NOTICE_S`, in lines of its own on every screen: Textual's lie over the text."""
+        notice = PassingNotice(": ".join(filter(None, (title, message))), severity)
+        self.told = (*self.told, notice)
+        self._show_notices()
+        self.set_timer(NOTICE_S, partial(self._forget_notice, notice))
+
+    def clear_notifications(self) -> None:
+        """Forget all notices."""
+        self.told = ()
+        self._show_notices()
+
+    def _forget_notice(self, notice: PassingNotice) -> None:
+        self.told = tuple(other for other in self.told if other is not notice)
+        self._show_notices()
+
+    def _show_notices(self) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, HelixScreen):
+                screen.show_notices(self.told)
 
     # --- home ---------------------------------------------------------------------------------------------
 
@@ -105,21 +111,30 @@ class Traveller(App[int]):
             await asyncio.sleep(0.005)
         self._first_news = found
 
-    def _init_mode(self, mode: str) -> AwaitMount:
-        """As in Textual; the very first screen is home if that is known by now.
+    def make_first_screen(self) -> Screen[Any]:
+        """The first screen of a console that may open on Needs me: that, or the queue.
 
-        `DEFAULT_MODE` is read as the app is made, before anything of the queue is known; `switch_mode` later would
-        mount the queue first, and it would be visible for one frame.
+        Both in one mode, since the mode is fixed as the app is made, before anything of the queue is known.
         """
-        found, self._first_news = self._first_news, None
-        if found is not None and self.opens_home(found[0], found[2].active):
-            self.snapshot, self.needs, self.snoozed = found[0], found[2].active, found[2].snoozed
-            self._screen_stacks, self._current_mode, self._home, mode = {HOME: []}, HOME, False, HOME
-        return super()._init_mode(mode)
+        news, self._first_news = self._first_news, None
+        self._queue_is_home = news is None or not self.opens_home(news[0], news[2].active)
+        if news is not None and not self._queue_is_home:
+            self.snapshot, self.needs, self.snoozed = news[0], news[2].active, news[2].snoozed
+            self._home = False
+        return MODES["queue" if self._queue_is_home else HOME]()
 
     def opens_home(self, snapshot: Snapshot, needs: Sequence[Need]) -> bool:
         """Whether something waits, nothing runs, and there is room."""
         return bool(needs) and f"-{breakpoint_of(self)}" not in NARROW and not any(run.live for run in snapshot.runs)
+
+    def pop_screen(self) -> AwaitComplete:
+        """As in Textual; the screen knows that it has left."""
+        screen = self.screen
+        if isinstance(screen, Dismissal):
+            if screen.leave_now():
+                return cast(AwaitComplete, AwaitComplete.nothing())  # type: ignore[no-untyped-call]
+            screen.has_left = True
+        return super().pop_screen()
 
     # --- screens and sheets -------------------------------------------------------------------------------
 
@@ -132,8 +147,9 @@ class Traveller(App[int]):
         self.travelled = True
         while len(self.screen_stack) > 1:
             self.pop_screen()  # the app waits for it to end after this
-        await self.switch_mode(name)
-        if HOME in self._screen_stacks:
+        left = self.current_mode
+        await self.switch_mode(HOME if name == "queue" and self._queue_is_home else name)
+        if left == HOME and not self._queue_is_home:
             self.remove_mode(HOME)  # from now on it opens over other screens; the app waits for this one too
 
     async def action_show_table(self, name: str) -> None:
@@ -184,10 +200,10 @@ class Traveller(App[int]):
 
     def action_command_palette(self) -> None:
         """Open the palette, unless it is open already."""
-        from helix_tui.screens.sheet import Commands, HelixPalette
+        from helix_tui.screens.commands.palette import CommandsSheet
 
-        if not isinstance(self.screen, HelixPalette):
-            self.push_screen(HelixPalette([Commands]))
+        if not isinstance(self.screen, CommandsSheet):
+            self.push_screen(CommandsSheet(self._offered(self.screen), self.command_keys(self.screen), self._do))
 
     def _lay_on(self, kind: Callable[..., HelixScreen], *about: str) -> None:
         """Open a screen over the present one, unless it is open already."""
@@ -320,7 +336,7 @@ class Traveller(App[int]):
             )
             for key in by_key
         ]
-        return [*offered, *own, *rest, *(Command(*each) for each in helix_commands(screen.console))]
+        return [*own, *rest, *offered, *(Command(*each) for each in helix_commands(screen.console))]
 
     def command_keys(self, screen: Screen[Any]) -> dict[str, str]:
         """Command -> its key, as shown to people."""
@@ -343,7 +359,7 @@ class Traveller(App[int]):
         try:
             return self._commands(screen)
         except Exception as error:  # noqa: BLE001 - the app's barrier logs it
-            self._handle_exception(error)
+            self.failed(error)
             return []
 
     def on_notice_line_pressed(self) -> None:
@@ -376,29 +392,26 @@ class Traveller(App[int]):
                 problems.append(f"view {clean_line(view.name, 40)}: {view.key} is already {does}")
             elif view.key:
                 bound.add(view.key)
-                self._bindings.bind(view.key, f"saved_view({view.name!r})", view.name, show=False)
+                self.bind(view.key, f"saved_view({view.name!r})", description=view.name, show=False)
         return problems
 
-    async def _check_bindings(self, key: str, priority: bool = False) -> bool:
-        """As in Textual; an unbound key is answered with where it works, or which key works here."""
-        # Textual calls this twice for each key: first for bindings with priority
+    async def pressed(self, key: str, bound: Callable[[], Awaitable[bool]]) -> bool:
+        """A key; an unbound one is answered with where it works, or which key works here."""
         screen = self.screen
-        if priority or not isinstance(screen, HelixScreen):
-            return await super()._check_bindings(key, priority)
-        if await screen.take_letter(as_typed(key), self._does(key), partial(self._press, key)):
+        if not isinstance(screen, HelixScreen):
+            return await bound()
+        if await screen.take_letter(as_typed(key), self._does(key), partial(self._press, key, bound)):
             self._unknown_key = ""
             return True
-        return await self._press(key)
+        return await self._press(key, bound)
 
     def _does(self, key: str) -> str:
         """The id of a key's present binding; empty if it has none."""
-        for _, bindings in self.screen._modal_binding_chain:
-            for binding in bindings.key_to_bindings.get(key, ()):
-                return binding.id or binding.action
-        return ""
+        bound = self.screen.active_bindings.get(key)
+        return (bound.binding.id or bound.binding.action) if bound is not None else ""
 
-    async def _press(self, key: str) -> bool:
-        done = await super()._check_bindings(key)
+    async def _press(self, key: str, bound: Callable[[], Awaitable[bool]]) -> bool:
+        done = await bound()
         if not done and key != self._unknown_key:
             self._unknown_key = key
             self.say(instead_of(key, self.keymap))
@@ -488,8 +501,7 @@ class Traveller(App[int]):
         """Remove its card everywhere."""
         tour, self.tour = self.tour, None
         if tour is not None:
-            for stack in self._screen_stacks.values():
-                tour.leave(stack)
+            tour.leave(list(self.opened))
 
     async def action_saved_view(self, name: str) -> None:
         """Show the queue, or Needs me, with a saved view."""

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from textual import events
+from textual.drivers import linux_driver
 from textual.geometry import Size
 from textual.pilot import Pilot, WaitForScreenTimeout
 
@@ -34,7 +35,7 @@ from helix_tui.core.snapshot.feed import Live, take_snapshot
 from helix_tui.core.snapshot.snapshot import Snapshot
 from helix_tui.settings.layout import Layout
 from helix_tui.settings.views import ViewBook
-from helix_tui.terminal import Decoder, TerminalParser
+from helix_tui.terminal import Decoder
 from tests.drills import behind_terminal
 from tests.drills.actions import FORMS, LARGE, POSTURES, Action, Case, actions_of, bound_key, cases, sent, shorten
 from tests.drills.behind_terminal import lived
@@ -88,7 +89,7 @@ class Hand:
         self._app = app
         self._root = root
         self._pilot = pilot
-        self._parser, self._decoder = TerminalParser(), Decoder()
+        self._parser, self._decoder = linux_driver.XTermParser(), Decoder()  # type: ignore[attr-defined]
 
     async def act(self, action: Action) -> None:
         """Do one thing; but for a rest nothing waits until the console has dealt with it."""
@@ -167,7 +168,7 @@ async def _sitting(case: Case, actions: Sequence[Action], root: Path) -> tuple[s
         for action in actions:
             number += 1
             await within_limit(hand.act(action))
-            if (failure := _failure(app, traces)) or app._exit:
+            if (failure := _failure(app, traces)) or app.leaving:
                 break
         else:
             await within_limit(pilot.pause())

@@ -42,9 +42,9 @@ def tell(_: int, __: FrameType | None) -> None:
 
 
 def _state(app: HelixApp) -> Iterator[tuple[str, object]]:
-    for name in ("_batch_count", "_running", "_exit", "_closed", "_size", "_resize_event", "_resize_timer"):
+    for name in ("_batch_count", "_running", "leaving", "_closed", "_size", "_resize_event", "_resize_timer"):
         yield name, getattr(app, name)
-    for screen in (screen for stack in app._screen_stacks.values() for screen in stack):
+    for screen in app.opened:
         for name in ("_layout_required", "_repaint_required", "_dirty_widgets", "_size", "is_current"):
             yield f"{screen} {name}", getattr(screen, name)
 

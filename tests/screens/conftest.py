@@ -7,10 +7,10 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from textual.drivers.headless_driver import HeadlessDriver
 
 from helix_tui.app import HelixApp, OnChange
 from helix_tui.core.ground.project import find_project
@@ -79,7 +79,8 @@ MakeConsole = Callable[..., Console]
 def _lends(monkeypatch: pytest.MonkeyPatch) -> None:
     """A console without a terminal runs an editor all the same, where a test gives it one."""
     run = staticmethod(lambda command: subprocess.run(command, check=False).returncode)
-    monkeypatch.setattr(HeadlessDriver, "lend", run, raising=False)
+    terminal = SimpleNamespace(lend=run)
+    monkeypatch.setattr(HelixApp, "terminal", property(lambda app: terminal, lambda app, _: None), raising=False)
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ async def test_typing_begins_a_question_with_every_letter(
         await pilot.pause()
         assert screen.prompt is not None
         assert screen.prompt._field.value == keys
-        assert not any("does nothing here" in notice.message for notice in app._notifications)
+        assert not any("does nothing here" in notice.message for notice in app.told)
         assert (screen.with_model, screen.depth, len(app.screen_stack)) == (False, "root_to_anchor", 1)
         await pilot.press("escape")
         await pilot.pause()

@@ -54,7 +54,7 @@ def rewrite(app: Console, bead_id: str, **fields: Any) -> None:
 
 def toasts(app: Console) -> str:
     """All that was said so far."""
-    return "\n".join(notice.message for notice in app._notifications)
+    return "\n".join(notice.message for notice in app.told)
 
 
 async def thought(pilot: Pilot[int]) -> None:

@@ -8,15 +8,13 @@ from functools import partial
 from typing import Any
 
 import pytest
-from rich.style import Style
 from textual import events
-from textual.command import CommandList
 from textual.geometry import Size
 from textual.pilot import Pilot
 from textual.screen import Screen
-from textual.widgets import Input
 
-from helix_tui.screens.commands import Command
+from helix_tui.screens.commands.commands import Command
+from helix_tui.screens.commands.palette import CommandsSheet
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet, Pick, PickSheet
 from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.help import HelpScreen
@@ -25,7 +23,7 @@ from helix_tui.screens.loop.sheets import LoopSheet, NextSheet
 from helix_tui.screens.needs.needs_screen import NeedsScreen
 from helix_tui.screens.queue.bead_screen import BeadScreen
 from helix_tui.screens.queue.queue_screen import QueueScreen, UnreadScreen
-from helix_tui.screens.sheet import Commands, HelixPalette, LinesSheet
+from helix_tui.screens.sheet import LinesSheet
 from helix_tui.widgets.chrome.bottom import Prompt
 from helix_tui.widgets.chrome.header import Tabs
 from tests.screens.conftest import Console, MakeConsole
@@ -70,7 +68,7 @@ SHEETS: dict[str, Callable[[], Screen[Any]]] = {
     "needs": NeedsScreen,
     "unread": UnreadScreen,
     "bead": lambda: BeadScreen("demo-00000001"),
-    "palette": HelixPalette,
+    "palette": lambda: CommandsSheet([], {}, print),
 }
 
 
@@ -133,12 +131,13 @@ async def test_a_sheet_leaves_from_under_another_one(console: MakeConsole) -> No
         await pilot.pause()
         below.dismiss("it left")
         await pilot.pause()
-        assert results == ["it left"]
+        assert below.has_left
         assert isinstance(app.screen, HelpScreen), "who lies on top stays"
-        assert len(app.screen_stack) == 2
-        assert not below.is_attached
         await pilot.press("escape")
+        await pilot.pause()
+        assert results == ["it left"]
         assert len(app.screen_stack) == 1
+        assert not below.is_attached
 
 
 async def test_a_sheet_cannot_wait_for_its_own_end(console: MakeConsole) -> None:
@@ -284,74 +283,12 @@ async def test_a_deed_that_went_away_cannot_be_chosen(console: MakeConsole) -> N
         sheet.choices = tuple(deeds[:2])
         await pilot.pause()
         assert app.screen is sheet
-        assert [note.message for note in app._notifications] == ["no longer available: stop now"]
+        assert [note.message for note in app.told] == ["no longer available: stop now"]
         sheet.list.action_first()
         sheet.list.action_open()
         sheet.choices = (deeds[1], deeds[0])
         await pilot.pause()
         assert done == ["pause"], "what stood in the row, not what has its place now"
-
-
-def _click(app: Console) -> None:
-    for kind in (events.MouseDown, events.MouseUp):
-        app.post_message(kind(None, 50, 2, 0, 0, 1, False, False, False, 50, 2))
-
-
-async def test_clicks_beside_the_palette_close_it_once(console: MakeConsole) -> None:
-    app = console()
-    async with app.run_test(size=(100, 30)) as pilot:
-        await pilot.press("ctrl+p")
-        await pilot.pause()
-        assert isinstance(app.screen, HelixPalette)
-        for _ in range(4):
-            _click(app)
-        await queued(pilot, ["escape", "escape"])
-        assert len(app.screen_stack) == 1
-
-
-async def test_paging_through_a_palette_before_it_is_laid_out_does_nothing(console: MakeConsole) -> None:
-    app = console()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("ctrl+p")
-        await pilot.pause()
-        palette = app.screen
-        assert isinstance(palette, HelixPalette)
-        found = palette.query_one(CommandList)
-        found.display = False
-        await pilot.pause()
-        found.clear_options()
-        found.add_options(["one", "two"])
-        await pilot.press("pagedown", "pageup")
-        assert app.screen is palette
-
-
-async def test_a_click_on_a_command_that_is_gone_chooses_nothing(console: MakeConsole) -> None:
-    app = console()
-    async with app.run_test(size=(120, 40)) as pilot:
-        app.action_command_palette()
-        await pilot.pause(0.3)
-        palette = app.screen
-        found = palette.query_one(CommandList)
-        gone = Style(meta={"option": found.option_count + 3})
-        x, y = found.region.offset
-        found.post_message(events.Click(found, 1, 1, 0, 0, 1, False, False, False, x + 1, y + 1, style=gone))
-        await pilot.pause()
-        assert app.screen is palette
-
-
-async def test_a_palette_that_has_left_looks_for_nothing(console: MakeConsole) -> None:
-    app = console()
-    async with app.run_test(size=(100, 30)) as pilot:
-        for wait in range(12):
-            app.action_command_palette()
-            for letter in "zzq":
-                app.screen.post_message(Input.Changed(Input(), letter))
-            for _ in range(wait):
-                await asyncio.sleep(0)
-            app.screen.post_message(Input.Changed(Input(), "zzz"))
-            app.screen.dismiss()
-            await pilot.pause()
-            assert len(app.screen_stack) == 1
 
 
 @pytest.mark.parametrize("typed", ["", "what"])
@@ -372,13 +309,13 @@ async def test_brackets_in_a_command_are_text(
 async def test_what_opens_again_while_it_still_goes_is_another_one(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:
-        app.push_screen(first := HelixPalette([Commands]))
+        app.push_screen(first := CommandsSheet([], {}, print))
         await pilot.pause()
         going = first.dismiss()
         app.action_command_palette()  # the first one has not been removed yet
         await going
         await pilot.pause()
-        assert isinstance(app.screen, HelixPalette)
+        assert isinstance(app.screen, CommandsSheet)
         assert app.screen is not first
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, QueueScreen))
@@ -394,10 +331,10 @@ async def test_keys_that_come_while_the_console_leaves_open_nothing(console: Mak
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
-        modes = set(app._screen_stacks)
-        app._exit = True  # what leaving notes first; Textual closes the screens after it
+        opened = set(app.opened)
+        app.leaving = True  # what leaving notes first; Textual closes the screens after it
         await queued(pilot, ["3", "5"])
-        assert set(app._screen_stacks) == modes
+        assert set(app.opened) == opened
 
 
 async def test_of_sizes_that_came_at_once_the_last_one_holds(

@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from helix_tui.core.beads.readiness import classify
 from helix_tui.keymap import BY_ID
-from helix_tui.screens.commands import commands, ways_to
+from helix_tui.screens.commands.commands import commands, ways_to
 from helix_tui.screens.help import HelpScreen
 from helix_tui.screens.needs.needs_screen import NeedsScreen
 from helix_tui.widgets.chrome.bottom import Chooser
@@ -70,7 +70,7 @@ async def test_quit_by_name_is_two_keys_and_enter(console: MakeConsole) -> None:
         await pilot.press("colon", "q", "enter")
         await pilot.pause()
         assert app.return_code == 0
-        assert not app.is_running or app._exit
+        assert not app.is_running or app.leaving
 
 
 # --- along edges -----------------------------------------------------------------------------------------

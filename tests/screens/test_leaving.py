@@ -40,7 +40,7 @@ async def copied(console: MakeConsole) -> str:
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert app.clipboard == "demo-00000001"
-        return " ".join(notification.message for notification in app._notifications)
+        return " ".join(notification.message for notification in app.told)
 
 
 async def test_inside_tmux_the_text_goes_to_its_buffer(
@@ -131,5 +131,5 @@ async def test_a_terminal_that_cannot_be_given_to_an_editor_is_said_alone(
         queue(app).go_to("demo-00000001")
         await pilot.press("E")
         await pilot.pause()
-        (said,) = (notification.message for notification in app._notifications)
+        (said,) = (notification.message for notification in app.told)
         assert "no other program can run in this terminal" in said

@@ -366,7 +366,7 @@ async def test_esc_asks_once_before_it_discards_a_correction(app: Console) -> No
         await pilot.press("x", "y", "escape")
         await settled(pilot)
         assert isinstance(app.screen, CorrectionForm)
-        assert any("Press esc again to discard" in each.message for each in app._notifications)
+        assert any("Press esc again to discard" in each.message for each in app.told)
         assert "xy" in app.screen.form.texts["resolution"]
         await pilot.press("escape")
         await settled(pilot)

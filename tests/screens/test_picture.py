@@ -29,10 +29,10 @@ async def test_the_screenshot_command_says_where_the_picture_is(console: MakeCon
         drawn = (tmp_path / "helix-tui-queue.svg").read_text(encoding="utf-8")
         assert drawn == steady(drawn)
         assert "Journal" in drawn
-        assert any("helix-tui-queue.svg" in note.message for note in app._notifications)
+        assert any("helix-tui-queue.svg" in note.message for note in app.told)
         blocked = tmp_path / "file"
         blocked.touch()
         app.action_screenshot(path=str(blocked))
         await app.workers.wait_for_complete()
         await pilot.pause()
-        assert any("was not saved" in note.message for note in app._notifications)
+        assert any("was not saved" in note.message for note in app.told)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from textual.widget import Widget
-from textual.widgets._toast import Toast
 
 from helix_tui.screens.help import STEPS, TourCard
 from helix_tui.settings.layout import Layout
+from helix_tui.widgets.chrome.notices import NoticeText
 from tests.screens.conftest import Console, MakeConsole
 
 
@@ -33,7 +33,7 @@ async def test_a_notice_lies_over_nothing(console: MakeConsole, size: tuple[int,
         app.say("memories: 1 credited, 1 proposed", "warning")
         await pilot.pause()
         await pilot.pause()
-        toast = app.screen.query_one(Toast)
+        toast = app.screen.query_one(NoticeText)
         assert toast.region.height
         assert not [pair for pair in overlapping(app) if toast in pair]
 
@@ -96,13 +96,12 @@ async def test_a_notice_that_is_over_gives_its_lines_back(console: MakeConsole) 
         await pilot.pause()
         panes = app.screen.query_one("#panes")
         before = panes.region
-        app.notify("memories: 1 credited", timeout=60)
+        app.notify("memories: 1 credited")
         await pilot.pause()
         await pilot.pause()
-        toast = app.screen.query_one(Toast)
         assert panes.region.height == before.height - 1
         await pilot.press("w")  # a sheet over it
-        toast._expire()
+        app.clear_notifications()
         await pilot.pause()
         await pilot.pause()
         await pilot.press("escape")

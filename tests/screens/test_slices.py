@@ -21,7 +21,7 @@ def queue(app: Console) -> QueueScreen:
 
 
 def said(app: Console) -> str:
-    return "\n".join(notice.message for notice in app._notifications)
+    return "\n".join(notice.message for notice in app.told)
 
 
 async def typed(pilot: Pilot[int], text: str) -> None:

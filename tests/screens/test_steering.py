@@ -41,7 +41,7 @@ async def waited(pilot: Pilot[int], seen: Callable[[], bool]) -> None:
 
 
 def said(app: Console) -> str:
-    return " ".join(note.message for note in app._notifications)
+    return " ".join(note.message for note in app.told)
 
 
 def a_run(root: Path) -> None:

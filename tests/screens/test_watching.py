@@ -298,12 +298,12 @@ async def test_the_end_of_a_run_is_said_on_the_screen_too(console: MakeConsole) 
         attempted = threading.Event()
         retries = app.run_worker(attempted.wait, thread=True, group=ATTEMPTING)
         app.notifier.see(app.snapshot, ())
-        assert not app._notifications, "between two of several retries it has not ended"
+        assert not app.told, "between two of several retries it has not ended"
         attempted.set()
         await retries.wait()
         app.notifier.see(app.snapshot, (Need("proposed", "b", "", 0),))
         await pilot.pause()
-        (said,) = (notice.message for notice in app._notifications)
+        (said,) = (notice.message for notice in app.told)
         assert said == "The run has ended: no attempt ended in it · 1 needs you: !"
 
 

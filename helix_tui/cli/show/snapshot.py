@@ -162,6 +162,8 @@ def frame_text(app: HelixApp, *, colour: bool) -> str:
     """The text on the screen, line by line; Textual itself exports only SVG."""
     from rich.console import Console
 
+    from helix_tui.textual_inside import frame_of
+
     width, height = app.size
     recorder = Console(
         file=io.StringIO(),
@@ -172,6 +174,6 @@ def frame_text(app: HelixApp, *, colour: bool) -> str:
         legacy_windows=False,
         record=True,
     )
-    recorder.print(app.screen._compositor.render_update(full=True))
+    recorder.print(frame_of(app.screen))
     lines = recorder.export_text(styles=colour).splitlines()[:height]
     return "\n".join(line if colour else line.rstrip() for line in lines)

@@ -23,7 +23,7 @@ from helix_tui.widgets.text.page import Page
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
 
-SHOWN = 50
+SHOWN = 100
 """How many rows are offered at once; typing finds the others."""
 
 _STEPS = {"down": 1, "ctrl+n": 1, "up": -1, "ctrl+p": -1}

@@ -24,9 +24,8 @@ class Entry(Input):
         self.cursor_blink = False  # no blinking: nothing moves unless it changed
         self._take = take
 
-    async def _on_key(self, event: events.Key) -> None:
+    def on_key(self, event: events.Key) -> None:
+        """Take a key before it is text."""
         if self._take(event.key):
             event.stop()
             event.prevent_default()
-            return
-        await super()._on_key(event)

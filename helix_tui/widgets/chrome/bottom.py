@@ -114,13 +114,12 @@ class _Word(SpanLine):
 class _Field(Input):
     """The text field. Keys that are not text belong to the prompt."""
 
-    async def _on_key(self, event: events.Key) -> None:
+    def on_key(self, event: events.Key) -> None:
+        """Take a key before it is text."""
         prompt = self.parent.parent if self.parent is not None else None
         if isinstance(prompt, Prompt) and prompt.take_key(event.key):
             event.stop()
             event.prevent_default()
-            return
-        await super()._on_key(event)
 
 
 class Prompt(Vertical):

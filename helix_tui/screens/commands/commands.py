@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from textual.binding import Binding
 
 from helix_tui.core.beads.filter_language import Completion
 from helix_tui.core.beads.record import TERMINAL, Bead
@@ -62,7 +63,8 @@ def commands(*, demo: bool = False) -> list[Command]:
 
 def keys_bound_on(screen: HelixScreen) -> list[Key]:
     """The keys that a screen itself has, in the order of the registry."""
-    bound = {binding.id for bindings in screen._bindings.key_to_bindings.values() for binding in bindings}
+    listed = [binding for owner in type(screen).__mro__ for binding in vars(owner).get("BINDINGS", ())]
+    bound = {binding.id for binding in listed if isinstance(binding, Binding)}
     return [key for key in KEYS if key.id in bound]
 
 
