@@ -75,7 +75,11 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 def _figures(row: dict[str, Any], run: AskRun) -> dict[str, Any]:
     read = "\n".join(run.answer.splitlines()[:READ])
     everything = "\n".join(
-        [run.answer, *(one.span.text for one in run.passages), *(one.entry.span.text for one in run.compaction.kept)]
+        [
+            run.answer,
+            *(passage.span.text for passage in run.passages),
+            *(one.entry.span.text for one in run.compaction.kept),
+        ]
     )
     gold = [place.partition("::")[2] for place in row["gold"]]
     return {

@@ -73,7 +73,7 @@ def _measure(name: str, asked: Sequence[Asked], cache: Path, ablation: bool) -> 
 
 def _ours(index: RepositoryIndex, query: str) -> Answer:
     found = index.search(query, spans=40)
-    return [one.file for one in found.files], [(span.file, len(span.text)) for span in found.spans]
+    return [file.file for file in found.files], [(span.file, len(span.text)) for span in found.spans]
 
 
 def _ablate(channel: str, asked: Sequence[Asked], answer: Callable[[Asked], Answer]) -> None:

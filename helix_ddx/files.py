@@ -265,8 +265,8 @@ def second_text(text: object) -> str:
 
 def instant_of(text: object) -> int:
     """An instant; Go's zero time if the text is not a time."""
-    found = parse_instant(text)
-    return NEVER if found is None else found
+    instant = parse_instant(text)
+    return NEVER if instant is None else instant
 
 
 def stamp(at: int) -> str:

@@ -175,10 +175,10 @@ def parse_int(text: str) -> int:
         ValueError: in Go's words.
     """
     quoted = json.dumps(text, ensure_ascii=False)
-    found = _INT.match(text)
-    if found is None or "__" in text or text.endswith("_"):
+    match = _INT.match(text)
+    if match is None or "__" in text or text.endswith("_"):
         raise ValueError(f"strconv.ParseInt: parsing {quoted}: invalid syntax")
-    sign, *digits = found.groups()
+    sign, *digits = match.groups()
     number = next(
         int(group.replace("_", ""), base)
         for group, base in zip(digits, (16, 2, 8, 10), strict=True)

@@ -140,7 +140,7 @@ def _loop(folder: Path) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     before = Path(".ddx/beads.jsonl").read_bytes()
     results = [done for spec in turn.get("results", []) if (done := _execute(spec, folder)) is not None]
-    good = sum(each["status"] == "success" for each in results)
+    good = sum(result["status"] == "success" for result in results)
     document = {
         "project_root": os.getcwd(),
         "attempts": turn.get("attempts", len(results)),

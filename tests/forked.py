@@ -138,7 +138,7 @@ def _become(request: dict[str, Any], descriptors: Sequence[int]) -> None:
         for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(sign, signal.default_int_handler if sign == signal.SIGINT else signal.SIG_DFL)
         # above all that is open here, so that none is overwritten before it is in its place
-        high = [os.dup2(each, 200 + place) for place, each in enumerate(descriptors)]
+        high = [os.dup2(descriptor, 200 + place) for place, descriptor in enumerate(descriptors)]
         for place, each in zip((0, 1, 2, *request["keep"]), high, strict=True):
             os.dup2(each, place)
         wanted = {0, 1, 2, *request["keep"]}

@@ -274,9 +274,9 @@ async def test_hostile_text_does_no_harm_on_any_screen(console: MakeConsole, siz
 
 
 def test_changes_add_up() -> None:
-    one = Change(beads=frozenset({"a"}), runs=True)
+    change = Change(beads=frozenset({"a"}), runs=True)
     two = Change(beads=frozenset({"b"}), attempts=frozenset({"t"}), everything=True)
-    assert merge_changes([one, two]) == Change(
+    assert merge_changes([change, two]) == Change(
         beads=frozenset({"a", "b"}), runs=True, attempts=frozenset({"t"}), everything=True
     )
     assert not merge_changes([])

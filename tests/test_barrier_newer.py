@@ -98,9 +98,9 @@ async def test_question_sheet(console: MakeConsole, monkeypatch: pytest.MonkeyPa
 async def test_comparison(console: MakeConsole, monkeypatch: pytest.MonkeyPatch, handler: str) -> None:
     def make() -> Console:
         app = console([BEAD])
-        made = Attempts(app.root)
+        attempts = Attempts(app.root)
         for number in range(2):
-            made.attempt(f"20260821T19000{number}-aaaa0001", "demo-00000001", result={"status": "execution_failed"})
+            attempts.attempt(f"20260821T19000{number}-aaaa0001", "demo-00000001", result={"status": "execution_failed"})
         return app
 
     async with surviving(make) as (app, pilot):

@@ -28,10 +28,10 @@ from tests.core.memory.conftest import Plane
 
 
 def test_the_newest_stay() -> None:
-    held: Recent[str, int] = Recent(3)
+    recent: Recent[str, int] = Recent(3)
     for number, key in enumerate("abcad"):
-        held[key] = number
-    assert dict(held) == {"c": 2, "a": 3, "d": 4}
+        recent[key] = number
+    assert dict(recent) == {"c": 2, "a": 3, "d": 4}
 
 
 def test_lines_of_a_live_transcript(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

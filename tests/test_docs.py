@@ -107,7 +107,7 @@ def dead_citations(source: str) -> Iterator[str]:
         if known is None:
             yield name
         else:
-            yield from (f"{name} §{each}" for each in numbers(sections) if each not in known)
+            yield from (f"{name} §{number}" for number in numbers(sections) if number not in known)
     known_records = {path.name[:4] for path in (DOCS / "decisions").glob("[0-9]*.md")}
     for found in _DECISION.findall(text):
         yield from (f"decision {each}" for each in re.findall(r"\d{4}", found) if each not in known_records)

@@ -258,8 +258,8 @@ def rationale(row: Json, act: Act) -> str:
     if act.outcome == "no_changes":
         return f"status: open\nreason: {act.rationale}\n"
     reason = act.rationale or f"{row.get('title', row['id'])}: nothing is left to do"
-    wanted = re.search(r"`([^`\n]+)` passes", str(row.get("acceptance", "")))
-    proof = wanted[1] if wanted else "git diff --exit-code"
+    match = re.search(r"`([^`\n]+)` passes", str(row.get("acceptance", "")))
+    proof = match[1] if match else "git diff --exit-code"
     return f"status: already_satisfied\nreason: {reason}\nverification_command: {proof}\n"
 
 

@@ -151,8 +151,8 @@ def default_calls(row: Mapping[str, Any], act: Act) -> tuple[ToolCall, ...]:
         ToolCall("Edit", {"file_path": edit.path, "old_string": edit.old, "new_string": edit.new}, "ok")
         for edit in act.edits
     ]
-    wanted = re.search(r"`([^`\n]+)` passes", str(row.get("acceptance", "")))
-    command = wanted[1] if wanted else f"cat {act.edits[0].path}" if act.edits else "git log --oneline -5"
+    match = re.search(r"`([^`\n]+)` passes", str(row.get("acceptance", "")))
+    command = match[1] if match else f"cat {act.edits[0].path}" if act.edits else "git log --oneline -5"
     return (*calls, ToolCall("Bash", {"command": command}, "ok\n", 2.0))
 
 

@@ -60,11 +60,11 @@ def exec_root(project: Path, env: Mapping[str, str] = os.environ) -> Path | None
         return Path(chosen)
     for config in (project / ".ddx" / "config.yaml", home(env) / ".ddx" / "config.yaml"):
         try:
-            found = _WORKTREE_ROOT.search(config.read_text(encoding="utf-8", errors="replace"))
+            match = _WORKTREE_ROOT.search(config.read_text(encoding="utf-8", errors="replace"))
         except OSError:
             continue
-        if found:
-            chosen = next(group for group in found.groups() if group).strip()
+        if match:
+            chosen = next(group for group in match.groups() if group).strip()
             # an absolute path stays what it is
             return project / Path(chosen).expanduser()
     return None

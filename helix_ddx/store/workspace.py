@@ -81,11 +81,11 @@ def read_setting(config: str, section: str, name: str) -> str:
             continue
         end = starts[place + 1].start() if place + 1 < len(starts) else len(config)
         if start[2]:
-            found = re.search(rf"[{{,][ \t]*{re.escape(name)}{_SCALAR}", start[2])
+            match = re.search(rf"[{{,][ \t]*{re.escape(name)}{_SCALAR}", start[2])
         else:
-            found = re.search(rf"(?m)^[ \t]+{re.escape(name)}{_SCALAR}", config[start.end() : end])
-        if found:
-            return next((group for group in found.groups() if group is not None), "").strip()
+            match = re.search(rf"(?m)^[ \t]+{re.escape(name)}{_SCALAR}", config[start.end() : end])
+        if match:
+            return next((group for group in match.groups() if group is not None), "").strip()
     return ""
 
 

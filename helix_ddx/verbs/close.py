@@ -409,9 +409,9 @@ def _items(acceptance: str) -> list[str]:
     """The numbered points of an acceptance; lines between them belong to the point before."""
     items: list[str] = []
     for line in acceptance.split("\n"):
-        found = _ITEM.fullmatch(line)
-        if found:
-            items.append(found[1].strip())
+        match = _ITEM.fullmatch(line)
+        if match:
+            items.append(match[1].strip())
         elif items and line.strip():
             items[-1] += f" {line.strip()}"
     return items

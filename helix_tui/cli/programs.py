@@ -88,7 +88,7 @@ def stop(process: Process, patience: float = 3.0) -> None:
     for _ in range(2):  # again, for processes started in the meantime
         members = family(process.pid)
         # already reaped, and the pid now belongs to another process: nothing of its session is left
-        if process.returncode is not None and any(each.pid == process.pid for each in members):
+        if process.returncode is not None and any(member.pid == process.pid for member in members):
             break
         end(members, signs=((signal.SIGTERM, patience),))
     process.wait(patience)

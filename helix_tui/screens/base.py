@@ -187,8 +187,8 @@ class TooSmall(SpanLine):
     def spans(self, width: int) -> Line:
         """The least size, in words that fit."""
         forms = ("too small: 32 × 8 at least", "too small: 32 × 8", "≥ 32 × 8")
-        said = next((form for form in forms if len(form) <= width), forms[-1])
-        return fit([(said, "attention")], width)
+        form = next((form for form in forms if len(form) <= width), forms[-1])
+        return fit([(form, "attention")], width)
 
 
 def breakpoint_of(app: App[Any]) -> str:

@@ -115,8 +115,8 @@ class FilteringScreen(PanedScreen):
     def say_count(self, problem: str = "") -> None:
         """Show at the end of the line how many match, or what is wrong."""
         if self.prompt is not None:
-            said: Line = [(problem, "error")] if problem else [(self.filter_count(), "muted")]
-            self.prompt.say(said)
+            line: Line = [(problem, "error")] if problem else [(self.filter_count(), "muted")]
+            self.prompt.say(line)
 
 
 class ViewKeys(FilteringScreen):

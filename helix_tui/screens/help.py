@@ -172,7 +172,7 @@ class HelpScreen(OverlayScreen, FilteringScreen):
         wanted = self._searched.lower().split()
         if not wanted:
             return self._rows
-        found: list[Row] = []
+        rows: list[Row] = []
         heading: Row | None = None
         title = ""
         # an entry of several lines is found as a whole, or not at all
@@ -183,9 +183,9 @@ class HelpScreen(OverlayScreen, FilteringScreen):
                 continue
             whole = "".join(text for row in entry for text, _ in row.left).lower()
             if all(word in whole or word in title for word in wanted):
-                found += entry if heading is None else (heading, *entry)
+                rows += entry if heading is None else (heading, *entry)
                 heading = None
-        return found or [Row("none", (("  nothing matches these words; esc shows all", "muted"),), selectable=False)]
+        return rows or [Row("none", (("  nothing matches these words; esc shows all", "muted"),), selectable=False)]
 
     def show_lines(self) -> None:
         """Show the lines that match."""

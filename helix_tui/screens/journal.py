@@ -87,12 +87,12 @@ def facts_of(
         traces=tuple(clean_line(trace, 300) for trace in entry.traces),
         since=tuple(
             FieldChange(
-                clean_line(each.bead_id, 80),
-                clean_line(each.field, 60),
-                shown_value(each.ours),
-                shown_value(each.theirs),
+                clean_line(difference.bead_id, 80),
+                clean_line(difference.field, 60),
+                shown_value(difference.ours),
+                shown_value(difference.theirs),
             )
-            for each in mark.differences
+            for difference in mark.differences
         ),
         links=tuple(_links(entry, mark)),
         error=clean_line(entry.error, 600),
@@ -166,12 +166,12 @@ def empty_state(snapshot: Snapshot) -> list[Line] | None:
         ]
     if snapshot.condition == "loading":
         return [[("Reading the journal …", "text bold")], [(file, "muted")]]
-    said: list[Line] = [[("No changes made with helix-tui yet.", "text bold")], []]
+    lines: list[Line] = [[("No changes made with helix-tui yet.", "text bold")], []]
     if journal.dropped or journal.torn:
-        said[0] = [("No line of the journal is valid.", "error bold")]
-        said += [[(notice, "attention")] for notice in notices(journal)]
+        lines[0] = [("No line of the journal is valid.", "error bold")]
+        lines += [[(notice, "attention")] for notice in notices(journal)]
     return [
-        *said,
+        *lines,
         [("Every change made in the console or by ", "muted"), ("helix-tui", "running")],
         [("on the command line is written down here before it runs.", "muted")],
         [],

@@ -55,7 +55,7 @@ def test_the_ready_beads_are_those_of_the_queue(root: Path, capsys: pytest.Captu
 def test_a_record_is_opened_by_its_own_id(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = _ask(root, "what went wrong with fy-1a2b last time?", capsys)
     sources = [one["source"] for one in found["citations"]]
-    assert {"fy-1a2b"} == {one["record"] for one in sources if one["kind"] in ("bead", "attempt")}
+    assert {"fy-1a2b"} == {source["record"] for source in sources if source["kind"] in ("bead", "attempt")}
 
 
 def test_code_is_asked_as_before(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

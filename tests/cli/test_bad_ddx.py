@@ -204,5 +204,5 @@ async def test_the_console_says_what_stands(
         keys = ("space", "j", "space", "e") if code == SECOND_FAILS else ("e",)
         await changed_from_the_console(app, pilot, *keys)
         assert isinstance(app.screen, HalfWaySheet | TroubleSheet)
-        for each in words:
-            assert app.sees(each), (each, app.rows())
+        for word in words:
+            assert app.sees(word), (word, app.rows())

@@ -105,6 +105,6 @@ def test_the_demo_runs_to_its_end_with_our_own_hook(tmp_path: Path, level: str) 
     }
     proposals = demo.tui("memory", "proposals")["proposals"]
     assert blocked or level == "low"  # which stops at the first outcome that a person must judge
-    assert blocked <= {each["bead"] for each in proposals if each["type"] == "failure"}
+    assert blocked <= {proposal["bead"] for proposal in proposals if proposal["type"] == "failure"}
     if level == "high":
         assert sum("kind:escalation" in row.get("labels", ()) for row in rows.values()) >= 2

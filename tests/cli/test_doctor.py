@@ -187,8 +187,8 @@ def test_ddx_that_talks_nonsense_has_its_answer_kept(cli: Cli, project: ProjectF
     ran = cli("doctor", "--json", "--ddx", fake_ddx("panic: nil"), "-C", project([bead("demo-a1")], git=True))
     check = by_name(ran.document)["readiness"]
     assert check["ok"] is False
-    kept = Path(check["fix"].rpartition(" ")[2])
-    assert kept.read_text().strip() == "panic: nil"
+    path = Path(check["fix"].rpartition(" ")[2])
+    assert path.read_text().strip() == "panic: nil"
 
 
 def test_another_order_is_told_by_its_first_place() -> None:

@@ -319,7 +319,7 @@ def test_what_blocked_an_agent_waits_as_a_lesson(root: Path) -> None:
         assert hook("subagent-stop", message, root)[0] == {}
     with opened(root) as memory:
         lessons = Proposals(memory).all()
-    assert [(each.type, each.resolution) for each in lessons] == [
+    assert [(lesson.type, lesson.resolution) for lesson in lessons] == [
         ("failure", "main.py would have to change, and it is not in DELTA")
     ]
 
@@ -401,7 +401,7 @@ def test_an_agent_in_a_clone_of_ddx_gets_the_projects_memory_under_its_attempt(c
     hook("pre-tool-use", say(session_id="s", cwd=str(clone), **EDIT), clone)
     hook("stop", say(session_id="s", cwd=str(clone)), clone)
     with opened(project) as memory:
-        assert {(each.attempt, each.bead) for each in memory.injections()} == {(ATTEMPT, "demo-2")}
+        assert {(injection.attempt, injection.bead) for injection in memory.injections()} == {(ATTEMPT, "demo-2")}
     assert not (clone / ".helix").exists()
     for folder in (clone, project):
         done = subprocess.run(["git", "-C", str(folder), "status", "--porcelain"], capture_output=True)
@@ -429,7 +429,7 @@ def test_a_folder_that_serves_many_attempts_is_known_by_what_ddx_says(clone: Pat
     hook("session-start", say(session_id="s", cwd=str(slot)), slot, **env)
     hook("pre-tool-use", say(session_id="s", cwd=str(slot), **EDIT), slot, **env)
     with opened(project) as memory:
-        entered = {(each.attempt, each.bead) for each in memory.injections()}
+        entered = {(injection.attempt, injection.bead) for injection in memory.injections()}
     # a folder that no record of the project names is none of its own
     assert entered == (set() if told_by == "nobody" else {(ATTEMPT, "demo-2")})
 
@@ -462,7 +462,7 @@ def test_what_a_person_asks_is_answered_from_memory_once_a_session(root: Path) -
     assert hook("user-prompt-submit", say(session_id="t", prompt="yes"), root)[0] == {}
     assert hook("user-prompt-submit", say(session_id="t", prompt="/clear src/auth.py import"), root)[0] == {}
     with opened(root) as memory:
-        assert [each.attempt for each in memory.injections()] == ["s"]
+        assert [injection.attempt for injection in memory.injections()] == ["s"]
 
 
 def test_ddxs_own_prompt_is_no_question_of_a_person(clone: Path) -> None:
@@ -484,7 +484,7 @@ def test_sessions_of_one_attempt_are_all_told_and_entered_once(clone: Path) -> N
         answer, _ = hook("session-start", say(session_id=session, cwd=str(clone)), clone)
         assert "Move shared types" in told(answer)
     with opened(clone.parent / "project") as memory:
-        assert [each.attempt for each in memory.injections()] == [ATTEMPT]
+        assert [injection.attempt for injection in memory.injections()] == [ATTEMPT]
 
 
 def test_where_the_plugin_answers_the_hooks_of_the_settings_are_silent(root: Path) -> None:

@@ -323,7 +323,7 @@ def screen(name: str) -> Surface:
             yield from queue(data)
         elif "needs" in data:
             yield from of_needs(data)
-            groups = [found for line in document["lines"][1:] if (found := _GROUP.match(line)) and found[1] in GROUPS]
+            groups = [match for line in document["lines"][1:] if (match := _GROUP.match(line)) and match[1] in GROUPS]
             yield from ((f"needs under {group[1]}", _number(group[2])) for group in groups)
 
     return statements

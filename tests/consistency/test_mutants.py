@@ -97,7 +97,7 @@ def _running_unknown(original: Any) -> Any:
 
 
 def _mapped(cell: Cell) -> dict[str, int]:
-    landed = sum(each.status in ("success", "review_block") for each in cell.attempts)
+    landed = sum(attempt.status in ("success", "review_block") for attempt in cell.attempts)
     return {"landed": landed, "preserved": 0, "failed": cell.n - landed, "no_changes": 0, "other": 0}
 
 

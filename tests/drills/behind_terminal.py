@@ -228,8 +228,8 @@ class Session:
         for place in self._places:
             for log in sorted(place.glob("**/logs/helix.log*")):
                 text = log.read_text(errors="replace")
-                if found := re.search(r"^.*\n +Traceback \(most recent call last\):(\n .*)*", text, re.M):
-                    return found[0]
+                if match := re.search(r"^.*\n +Traceback \(most recent call last\):(\n .*)*", text, re.M):
+                    return match[0]
         return ""
 
     def _read(self) -> bool:

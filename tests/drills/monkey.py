@@ -201,7 +201,7 @@ def _unknown(shown: Snapshot, read: Snapshot) -> str:
     if read.condition not in ("live", "unreadable"):
         return "" if shown.condition in (read.condition, "gone") else f"{shown.condition}, not {read.condition}"
     # a console remembers what a loop told, even where its log is gone: it may know more than the disk, not less
-    attempts = {each.attempt_id for each in read.attempts} - {each.attempt_id for each in shown.attempts}
+    attempts = {attempt.attempt_id for attempt in read.attempts} - {attempt.attempt_id for attempt in shown.attempts}
     beads = [
         bead_id
         for bead_id in {**read.queue.beads, **shown.queue.beads}

@@ -103,8 +103,8 @@ async def test_a_console_that_does_not_follow_is_found(tmp_path: Path, monkeypat
     monkeypatch.setattr("helix_tui.core.snapshot.feed.FULL_LOOK_S", 900.0)
     root = make_project("head", tmp_path / "p")
     begin(root)
-    seen = next(number for number in range(100) if _goes(number))
-    failure = await play(Case(1, "head", "full"), [("rest", True), ("rest", True), ("change", seen)], root)
+    number = next(number for number in range(100) if _goes(number))
+    failure = await play(Case(1, "head", "full"), [("rest", True), ("rest", True), ("change", number)], root)
     assert failure.startswith("after 3 actions: the console does not follow the project: ")
 
 

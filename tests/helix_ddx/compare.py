@@ -41,12 +41,12 @@ def _match_states(recorded: Sequence[Token], simulated: Sequence[Token], places:
         for number, token in enumerate(recorded):
             if token.thing != thing:
                 continue
-            found = next((index for index in range(begin, len(ours)) if ours[index][1] == token.name), None)
-            if found is None:
+            index = next((index for index in range(begin, len(ours)) if ours[index][1] == token.name), None)
+            if index is None:
                 wrong.append(f"not simulated: {token.name}")
             else:
-                places[number] = ours[found][0]
-                begin = found + 1
+                places[number] = ours[index][0]
+                begin = index + 1
         if begin < len(ours):
             wrong.append(f"not recorded, and last: {ours[-1][1]}")
     return wrong

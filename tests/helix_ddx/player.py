@@ -252,8 +252,8 @@ class Player:
         Raises:
             TimelineError: a link on the way leads out of the folders that the player may write to.
         """
-        if found := _LEASE_PATH.match(step.path):
-            path = self.leases / self._renamed(step.path[found.end() :]).lstrip("/")
+        if match := _LEASE_PATH.match(step.path):
+            path = self.leases / self._renamed(step.path[match.end() :]).lstrip("/")
         else:
             path = self._roots[step.path[1]] / self._renamed(step.path[3:])
         real = Path(os.path.realpath(path.parent))

@@ -69,8 +69,8 @@ def rows_before(name: str) -> list[Row]:
     timeline = read_timeline(GIVEN / f"{name}.jsonl")
     texts = [step.text for step in timeline.steps if step.path == "$P/.ddx/beads.jsonl" and step.text]
     if not texts:
-        asked = next(step for step in timeline.after if step.argv[1:4] == ("bead", "list", "--json"))
-        listed: list[Row] = json.loads(asked.stdout)
+        step = next(step for step in timeline.after if step.argv[1:4] == ("bead", "list", "--json"))
+        listed: list[Row] = json.loads(step.stdout)
         return listed
     rows = [json.loads(line) for line in texts[0].split("\n") if line]
     for row in rows:

@@ -22,10 +22,10 @@ def test_pipes_in_git_s_own_folder_keep_nobody_waiting(clone: Path) -> None:
     for name in ("packed-refs", "config", "index", "info/exclude", "HEAD"):
         (clone / ".git" / name).unlink(missing_ok=True)
         os.mkfifo(clone / ".git" / name)
-    found = find_project(clone)
-    assert found.branch() is None
-    assert found.ref("refs/heads/other") is None
-    make_folder(found.helix_dir)
+    project = find_project(clone)
+    assert project.branch() is None
+    assert project.ref("refs/heads/other") is None
+    make_folder(project.helix_dir)
     assert (clone / ".helix" / ".gitignore").is_file()
 
 
@@ -48,9 +48,9 @@ def test_what_people_really_have_works(
     elif reached == "as a linked folder of a parent":
         (tmp_path / "disk").symlink_to(tmp_path)
         root = tmp_path / "disk" / "demo"
-    found = find_project(root)
-    assert text_of(found.root / "CLAUDE.md").startswith("# For agents")
-    assert text_of(found.root / "docs" / "linked.md").endswith("12 m.\n")
+    project = find_project(root)
+    assert text_of(project.root / "CLAUDE.md").startswith("# For agents")
+    assert text_of(project.root / "docs" / "linked.md").endswith("12 m.\n")
     for words in (("set", "de-1", "priority=1"), ("doc", "show", "size"), ("ask", "compass"), ("journal",)):
         assert main([*words, "-C", str(root)]) == 0, words
     shown = capfd.readouterr().out
@@ -99,8 +99,8 @@ def test_a_work_tree_of_a_submodule_is_its_own(clone: Path, tmp_path: Path) -> N
         ("-C", str(clone / "part"), "worktree", "add", "-q", "-b", "topic", str(tree)),
     ):
         subprocess.run(["git", *words], check=True, timeout=30, capture_output=True)
-    found = find_project(tree)
-    assert (found.root, found.branch(), found.notice) == (tree, "topic", "")
+    project = find_project(tree)
+    assert (project.root, project.branch(), project.notice) == (tree, "topic", "")
 
 
 _MOUNTED = ("queue", "check", "ask compass", "set de-1 priority=1", "journal")

@@ -20,7 +20,7 @@ def on_main(stranger: Stranger, bead: str) -> bool:
 
 def kept(stranger: Stranger, bead: str) -> set[str]:
     """Refs beside main in which the bead's file stands."""
-    refs = [each for each in stranger.git("for-each-ref", "--format=%(refname)").splitlines() if "/heads/" not in each]
+    refs = [ref for ref in stranger.git("for-each-ref", "--format=%(refname)").splitlines() if "/heads/" not in ref]
     return {ref for ref in refs if f"out-{bead}.txt" in stranger.git("ls-tree", "--name-only", ref).splitlines()}
 
 

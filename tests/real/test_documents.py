@@ -124,12 +124,12 @@ def test_the_answers_are_ddxs(release: Release, tmp_path: Path, tree: str) -> No
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "XDG_DATA_HOME": str(home), "TMPDIR": str(home)}
     env |= {"DDX_SERVER_URL": "http://127.0.0.1:9"}
     ddx = Ddx(release.path, root, env)
-    asked = read_documents(find_project(root), ddx)
-    assert asked.source == "ddx"
-    assert asked.graph.graph_json() == ddx.json("doc", "graph", "--json")
-    assert asked.graph.audit_json() == json.loads(ddx.attempt("doc", "audit", "--json").stdout)
+    documents = read_documents(find_project(root), ddx)
+    assert documents.source == "ddx"
+    assert documents.graph.graph_json() == ddx.json("doc", "graph", "--json")
+    assert documents.graph.audit_json() == json.loads(ddx.attempt("doc", "audit", "--json").stdout)
     stale: Any = ddx.json("doc", "stale", "--json")
-    flat = [each.as_json() for each in asked.stale]
-    assert (stale_json(asked.stale) if isinstance(stale, dict) else flat) == (stale or [])
+    flat = [each.as_json() for each in documents.stale]
+    assert (stale_json(documents.stale) if isinstance(stale, dict) else flat) == (stale or [])
     own = read_documents(find_project(root))
     assert (own.source, own.stale) == ("files", ())

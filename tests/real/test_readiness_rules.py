@@ -35,7 +35,7 @@ def _rows(chance: random.Random, statuses: tuple[str, ...]) -> list[dict[str, An
         earlier = [*ids[:place], "g-missing"]
         needs = chance.sample(earlier, chance.choice((0, 0, 0, 1, min(2, len(earlier)))))
         if needs:
-            row["dependencies"] = [{"issue_id": bead_id, "depends_on_id": each, "type": "blocks"} for each in needs]
+            row["dependencies"] = [{"issue_id": bead_id, "depends_on_id": need, "type": "blocks"} for need in needs]
         more: dict[str, Any] = {
             "execution-eligible": chance.choice((True, False)),
             "superseded-by": chance.choice(ids),

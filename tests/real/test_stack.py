@@ -130,7 +130,7 @@ def test_a_memory_reaches_an_attempt_once_and_is_settled_by_its_landing(
     assert [each.name for each in entered.shown] == [name]
     assert entered.attempt == attempt["attempt_id"]
     assert entered.bead == bead
-    (kept,) = [each for each in memories(place) if each.name == name]
+    (kept,) = [memory for memory in memories(place) if memory.name == name]
     assert (kept.helped, kept.failed) == (1, 0)
 
 
@@ -147,6 +147,6 @@ def test_without_ddx_a_session_is_told_once_and_counted_by_its_checks(
     asked = model.conversation(TASK)
     assert asked.count(ADVICE) == 1
     assert asked.count("helix memory of project") == 1
-    (kept,) = [each for each in memories(place) if each.name == name]
+    (kept,) = [memory for memory in memories(place) if memory.name == name]
     assert (kept.helped, kept.failed) == (1, 0)
     assert [[each.name for each in told.shown] for told in ledger(place)] == [[name]]

@@ -12,8 +12,8 @@ from tests.screens.conftest import NOW, MakeConsole
 
 @pytest.mark.parametrize("size", [(120, 30), (48, 30)])
 async def test_the_ages_of_a_bead_go_on(console: MakeConsole, size: tuple[int, int]) -> None:
-    made = format_instant(NOW - 5 * NS)
-    row = {"id": "a-1", "title": "Sell tickets", "status": "open", "created_at": made, "updated_at": made}
+    instant = format_instant(NOW - 5 * NS)
+    row = {"id": "a-1", "title": "Sell tickets", "status": "open", "created_at": instant, "updated_at": instant}
     now = [NOW]
     app = console([json.dumps(row)], clock=lambda: now[0])
     async with app.run_test(size=size) as pilot:

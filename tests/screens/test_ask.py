@@ -372,17 +372,17 @@ async def test_attempts_at_archived_beads_are_records_here_as_on_the_command_lin
 ) -> None:
     monkeypatch.setattr(IndexKeeper, "_follow", lambda self, index: None)
     first, *others = BEADS
-    app = console([json.dumps(one) for one in others], screen="ask")
+    app = console([json.dumps(other) for other in others], screen="ask")
     write(app.root)
     (app.root / ".ddx" / "beads-archive.jsonl").write_text(json.dumps({**first, "status": "closed"}) + "\n")
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await asked(pilot, f"what came of {LATER}?")
         assert app.sees(LATER)
         work, alone = screen._work(), WorkReader(screen.console.snapshot.project)()
-        assert {one.attempt_id for one in work.attempts("fy-1a2b")} == {ATTEMPT, LATER}
+        assert {attempt.attempt_id for attempt in work.attempts("fy-1a2b")} == {ATTEMPT, LATER}
         for bead_id in alone.beads:
-            assert [one.attempt_id for one in work.attempts(bead_id)] == [
-                one.attempt_id for one in alone.attempts(bead_id)
+            assert [attempt.attempt_id for attempt in work.attempts(bead_id)] == [
+                attempt.attempt_id for attempt in alone.attempts(bead_id)
             ]
 
 

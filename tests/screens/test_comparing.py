@@ -109,15 +109,15 @@ async def test_the_tab_compares_with_the_attempt_before_or_with_the_marked_one(
     revisions: tuple[Path, str, str, str],
 ) -> None:
     root, base, one, two = revisions
-    made = Attempts(root)
-    made.bead("ddx-1", "Correct the first boat")
-    made.bead("ddx-2", "Another one")
+    attempts = Attempts(root)
+    attempts.bead("ddx-1", "Correct the first boat")
+    attempts.bead("ddx-2", "Another one")
     why = {"detail": "the check found that the second boat of the day leaves before the first one has come back"}
     failed = {"status": "execution_failed", "base_rev": base, "result_rev": one, "cost_usd": 0.4, **why}
     good = {"status": "success", "outcome": "merged", "base_rev": base, "result_rev": two, "cost_usd": 0.9}
-    made.attempt("20260821T190000-aaaa0001", "ddx-1", result=failed)
-    made.attempt("20260821T200000-aaaa0002", "ddx-1", result=good)
-    made.attempt("20260821T180000-aaaa0003", "ddx-2", result=failed)
+    attempts.attempt("20260821T190000-aaaa0001", "ddx-1", result=failed)
+    attempts.attempt("20260821T200000-aaaa0002", "ddx-1", result=good)
+    attempts.attempt("20260821T180000-aaaa0003", "ddx-2", result=failed)
     app = open_loop(root)
     async with app.run_test(size=(160, 40)) as pilot:
         await settled(pilot)

@@ -581,8 +581,8 @@ async def test_a_text_from_the_editor_is_not_lost_when_its_change_is_left(
     async with app.run_test(size=(120, 40)) as pilot:
         on(app, "demo-c")
         await press(pilot, "E", "escape")
-        kept = Path(toasts(app).rpartition("kept in ")[2])
-        assert "Long thoughts" in await asyncio.to_thread(kept.read_text, encoding="utf-8")
+        path = Path(toasts(app).rpartition("kept in ")[2])
+        assert "Long thoughts" in await asyncio.to_thread(path.read_text, encoding="utf-8")
 
 
 async def test_what_the_editor_leaves_as_it_was_changes_nothing(app: Console, editor: Callable[[str], None]) -> None:

@@ -340,12 +340,12 @@ async def test_keys_that_come_while_the_console_leaves_open_nothing(console: Mak
 async def test_of_sizes_that_came_at_once_the_last_one_holds(
     console: MakeConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[Size] = []
+    sizes: list[Size] = []
     lay_out = Screen._screen_resized
 
     def resized(screen: Screen[Any], size: Size) -> None:
-        told.append(size)
-        if len(told) < 100:  # without an end where each asks for the other
+        sizes.append(size)
+        if len(sizes) < 100:  # without an end where each asks for the other
             lay_out(screen, size)
 
     app = console()
@@ -358,8 +358,8 @@ async def test_of_sizes_that_came_at_once_the_last_one_holds(
             app.screen.post_message(events.Resize(size, size))
             app.screen.call_later(lambda: None)
         await asyncio.sleep(0.5)
-        assert len(told) < 5
-        assert set(told) == {last}
+        assert len(sizes) < 5
+        assert set(sizes) == {last}
 
 
 async def test_of_two_choices_with_one_label_enter_takes_the_one_under_the_cursor(console: MakeConsole) -> None:

@@ -81,14 +81,14 @@ async def test_the_frame_is_there_before_the_queue(console: MakeConsole) -> None
 
 async def test_a_burst_of_news_costs_one_frame(console: MakeConsole) -> None:
     app = console()
-    taken: list[Change] = []
+    changes: list[Change] = []
 
     async with app.run_test(size=(100, 20)) as pilot:
         screen = app.screen
         show = screen.receive  # type: ignore[attr-defined]
 
         def receive(snapshot: Snapshot, change: Change) -> None:
-            taken.append(change)
+            changes.append(change)
             show(snapshot, change)
 
         screen.receive = receive  # type: ignore[attr-defined]
@@ -97,8 +97,8 @@ async def test_a_burst_of_news_costs_one_frame(console: MakeConsole) -> None:
             news = replace(latest, generation=latest.generation + 1 + number)
             app._news_from_thread(news, Change(beads=frozenset({f"b{number}"})))
         await pilot.pause()
-        assert len(taken) <= 3
-        assert len(frozenset().union(*(change.beads for change in taken))) == 1000
+        assert len(changes) <= 3
+        assert len(frozenset().union(*(change.beads for change in changes))) == 1000
 
 
 async def test_the_widest_posture_has_the_stream_beside_queue_and_bead(console: MakeConsole) -> None:
@@ -128,8 +128,8 @@ async def test_a_missing_bead_says_who_waits_and_where_it_was_last_seen(console:
 
 def test_the_pulse_counts_nothing_as_ready_that_ddx_refuses_to_give_out() -> None:
     gate = RowGate("label", "needs_human", "lifecycle_migration_required", "ddx bead migrate")
-    found = parse_rows(b'{"id":"a","status":"open"}\n{"id":"b","status":"open","labels":["needs_human"]}\n')
-    seen = replace(snapshot(tracker=found), dialect=replace(AUGUST, gates=(gate,)))
+    rows = parse_rows(b'{"id":"a","status":"open"}\n{"id":"b","status":"open","labels":["needs_human"]}\n')
+    seen = replace(snapshot(tracker=rows), dialect=replace(AUGUST, gates=(gate,)))
     facts = pulse_facts(seen, (), NOW)
     assert facts.trouble == "ddx refuses all"
     assert (facts.action, facts.because) == ("GUIDANCE", "lifecycle migration required")

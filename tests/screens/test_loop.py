@@ -41,11 +41,11 @@ def project(tmp_path: Path) -> Path:
     root = tmp_path / "demo"
     root.mkdir()
     base, result = commits(root)
-    made = Attempts(root)
-    made.bead("ddx-1", "Scrub worktree leftovers")
-    made.bead("ddx-2", "Land gate [/rejects] \x1b[31mstale refs")
-    made.bead("ddx-3", "Guard host-global scratch")
-    landed = made.attempt(
+    attempts = Attempts(root)
+    attempts.bead("ddx-1", "Scrub worktree leftovers")
+    attempts.bead("ddx-2", "Land gate [/rejects] \x1b[31mstale refs")
+    attempts.bead("ddx-3", "Guard host-global scratch")
+    landed = attempts.attempt(
         LANDED,
         "ddx-1",
         result={
@@ -56,13 +56,13 @@ def project(tmp_path: Path) -> Path:
             "cost_usd": 1.1,
         },
     )
-    made.transcript(landed, 5)
+    attempts.transcript(landed, 5)
     (landed / "checks").mkdir()
     (landed / "checks" / "reach.json").write_text('{"status":"block","message":"1 symbol cannot be reached"}')
     kept = {"status": "land_conflict", "outcome": "preserved", "base_rev": base, "result_rev": "f" * 40}
-    made.attempt(KEPT, "ddx-2", result=kept | {"preserve_ref": "refs/ddx/iterations/ddx-2/x"})
-    made.attempt(CRASHED, "ddx-3")
-    made.attempt(OLD, "ddx-1", result={"status": "no_changes", "no_changes_rationale": "It was there."})
+    attempts.attempt(KEPT, "ddx-2", result=kept | {"preserve_ref": "refs/ddx/iterations/ddx-2/x"})
+    attempts.attempt(CRASHED, "ddx-3")
+    attempts.attempt(OLD, "ddx-1", result={"status": "no_changes", "no_changes_rationale": "It was there."})
     return root
 
 
@@ -207,15 +207,15 @@ async def test_an_attempt_on_a_parked_bead_says_what_ddx_asks_a_person(project: 
 
 
 async def test_nothing_attempted_yet_says_what_fills_the_screen(tmp_path: Path) -> None:
-    made = Attempts(tmp_path)
-    made.bead("ddx-1", "Scrub")
+    attempts = Attempts(tmp_path)
+    attempts.bead("ddx-1", "Scrub")
     app = open_loop(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         assert app.sees("Nothing has been attempted yet.")
         assert app.sees("One bead is ready.")
         assert app.sees("ddx work")
-        made.attempt(LANDED, "ddx-1", result={"status": "no_changes"})
+        attempts.attempt(LANDED, "ddx-1", result={"status": "no_changes"})
         app.feed.look()
         await settled(pilot)
         assert app.sees("○ no change")
@@ -517,9 +517,9 @@ async def test_a_line_of_a_diff_opens_in_the_editor_and_the_diff_in_the_pager(
         seen.unlink()
         await pilot.press("enter", "G", "ctrl+e", "P")
         await settled(pilot)
-    said = seen.read_text()
-    assert f"EDITOR {project / 'watchdog.py'}" in said
-    assert "diff --git" in said
+    text = seen.read_text()
+    assert f"EDITOR {project / 'watchdog.py'}" in text
+    assert "diff --git" in text
 
 
 @pytest.mark.parametrize("width", [32, 48])
@@ -543,9 +543,9 @@ async def test_a_wide_diff_has_its_files_beside_it(tmp_path: Path) -> None:
     run(["git", "add", "docs"])
     run(["git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "more"])
     result = run(["git", "rev-parse", "HEAD"]).stdout.strip()
-    made = Attempts(tmp_path)
-    made.bead("ddx-1", "Two files")
-    made.attempt(LANDED, "ddx-1", result={"status": "success", "base_rev": base, "result_rev": result})
+    attempts = Attempts(tmp_path)
+    attempts.bead("ddx-1", "Two files")
+    attempts.attempt(LANDED, "ddx-1", result={"status": "success", "base_rev": base, "result_rev": result})
     app = open_loop(tmp_path)
     async with app.run_test(size=(160, 30)) as pilot:
         await settled(pilot)

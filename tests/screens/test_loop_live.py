@@ -174,10 +174,10 @@ async def test_two_workers_have_two_entries(tmp_path: Path) -> None:
 
 
 async def test_a_growing_transcript_is_followed_and_held_where_somebody_reads(tmp_path: Path) -> None:
-    made = Attempts(tmp_path)
-    made.bead("ddx-1", "Scrub", status="in_progress")
+    attempts = Attempts(tmp_path)
+    attempts.bead("ddx-1", "Scrub", status="in_progress")
     attempt_id = "20260821T215900-aaaa0001"
-    file = made.transcript(made.attempt(attempt_id, "ddx-1"), 30)
+    file = attempts.transcript(attempts.attempt(attempt_id, "ddx-1"), 30)
     record = {
         "bead_id": "ddx-1",
         "attempt_id": attempt_id,
@@ -189,7 +189,7 @@ async def test_a_growing_transcript_is_followed_and_held_where_somebody_reads(tm
         "worktree_path": str(tmp_path / "nowhere"),
         "pid": os.getpid(),
     }
-    (made.ddx / "run-state.json").write_text(json.dumps(record))
+    (attempts.ddx / "run-state.json").write_text(json.dumps(record))
     app = open_loop(tmp_path)
     async with app.run_test(size=(120, 20)) as pilot:
         await settled(pilot)
@@ -198,7 +198,7 @@ async def test_a_growing_transcript_is_followed_and_held_where_somebody_reads(tm
         assert app.sees("line 29 of it")
 
         with file.open("a") as out:
-            out.write(made.line(30))
+            out.write(attempts.line(30))
         app.loop.view.look()
         await settled(pilot)
         assert app.sees("line 30 of it")
@@ -206,14 +206,14 @@ async def test_a_growing_transcript_is_followed_and_held_where_somebody_reads(tm
         await pilot.press("enter", "k", "k")
         held, top = pane.selected_key, app.rows()[4].partition("│")[2]
         with file.open("a") as out:
-            out.write(made.line(31) + made.line(32)[:20])
+            out.write(attempts.line(31) + attempts.line(32)[:20])
         app.loop.view.look()
         await settled(pilot)
         assert (pane.selected_key, app.rows()[4].partition("│")[2]) == (held, top)
         assert len(pane.script.events) == 32
 
         with file.open("a") as out:
-            out.write(made.line(32)[20:])
+            out.write(attempts.line(32)[20:])
         await pilot.press("full_stop")
         app.loop.view.look()
         await settled(pilot)
@@ -226,16 +226,16 @@ async def test_a_growing_transcript_is_followed_and_held_where_somebody_reads(tm
 
 
 async def test_a_new_snapshot_repaints_only_what_differs(tmp_path: Path) -> None:
-    made = Attempts(tmp_path)
-    made.bead("ddx-1", "Scrub")
+    attempts = Attempts(tmp_path)
+    attempts.bead("ddx-1", "Scrub")
     for number in range(30):
-        made.attempt(f"20260821T10{number:02}00-aaaa0001", "ddx-1", result={"status": "no_changes"})
+        attempts.attempt(f"20260821T10{number:02}00-aaaa0001", "ddx-1", result={"status": "no_changes"})
     app = open_loop(tmp_path)
     async with app.run_test(size=(120, 20)) as pilot:
         await settled(pilot)
         before = dict(app.loop.list._painted)
         app.feed.look()
-        made.attempt("20260821T104000-aaaa0001", "ddx-1", result={"status": "execution_failed"})
+        attempts.attempt("20260821T104000-aaaa0001", "ddx-1", result={"status": "execution_failed"})
         app.feed.look()
         await settled(pilot)
         kept = [key for key, entry in app.loop.list._painted.items() if before.get(key) is entry]

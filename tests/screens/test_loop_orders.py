@@ -27,7 +27,7 @@ async def test_o_orders_the_list_and_the_same_again_turns_it_round(project: Path
         for expected in (12.34, 0.02):
             await pilot.press("o", "c")
             await settled(pilot)
-            known = [each.cost_usd for each in app.loop.stream.order.attempts if each.cost_usd is not None]
+            known = [attempt.cost_usd for attempt in app.loop.stream.order.attempts if attempt.cost_usd is not None]
             assert known[0] == expected
             assert app.sees("by cost")
         await pilot.press("o", "m")

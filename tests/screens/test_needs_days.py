@@ -514,7 +514,7 @@ async def test_an_answer_is_undone_and_the_question_waits_again(days: Console) -
         await pilot.press("enter")
         await look(days, pilot)
         assert "conflict:q-2" in keys(days)
-        assert not [each for each in read_questions(days.root / ".helix/questions.json") if each.answered]
+        assert not [question for question in read_questions(days.root / ".helix/questions.json") if question.answered]
 
 
 async def test_what_is_snoozed_is_apart_and_undo_brings_it_back(days: Console) -> None:
@@ -765,11 +765,11 @@ def test_a_landing_says_what_review_refused(days: Console) -> None:
 
 
 def test_opening_a_parked_bead_says_what_a_worker_would_land_of_it(days: Console) -> None:
-    kept = Attempt("a", "p-20", status="repair-cycle-exhausted", result_rev="c" * 40, review=Review("BLOCK"))
+    attempt = Attempt("a", "p-20", status="repair-cycle-exhausted", result_rev="c" * 40, review=Review("BLOCK"))
     asked = (operations.SetFields("p-20", {"status": "open"}),)
     project = find_project(days.root)
     curator = Curator(project, lambda: find_executable(project, None), who="human")
-    note = OpenRequest(asked, kept=(kept,)).plan(curator, curator.look()).notes[0]
+    note = OpenRequest(asked, kept=(attempt,)).plan(curator, curator.look()).notes[0]
     assert note.startswith(
         "review refused this change of p-20 (BLOCK): once the bead is open a worker lands cccccccccccc"
     )

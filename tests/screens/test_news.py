@@ -64,21 +64,21 @@ async def test_news_that_waits_is_one_snapshot(console: MakeConsole, monkeypatch
 
 async def test_waiting_news_keeps_every_change(console: MakeConsole) -> None:
     app = console([json.dumps(ROW)])
-    seen: list[Change] = []
+    changes: list[Change] = []
     async with app.run_test() as pilot:
         await pilot.pause()
-        app.screen.receive = lambda snapshot, change: seen.append(change)  # type: ignore[attr-defined]
+        app.screen.receive = lambda snapshot, change: changes.append(change)  # type: ignore[attr-defined]
         app._news_from_thread(app.snapshot, Change(beads=frozenset({"bd-1"})))
         app._news_from_thread(app.snapshot, Change(attempts=frozenset({"a-1"}), runs=True))
         await pilot.pause()
-    assert seen == [Change(beads=frozenset({"bd-1"}), attempts=frozenset({"a-1"}), runs=True)]
+    assert changes == [Change(beads=frozenset({"bd-1"}), attempts=frozenset({"a-1"}), runs=True)]
 
 
 def test_news_before_there_is_an_app_is_one_snapshot(project: ProjectFactory) -> None:
     feed = EarlyFeed(find_project(project([ROW])), now_ns)
-    told: list[Change] = []
-    feed.open(lambda snapshot, change: told.append(change))
+    changes: list[Change] = []
+    feed.open(lambda snapshot, change: changes.append(change))
     feed._hear(feed.snapshot, Change(runs=True))
     feed._hear(feed.snapshot, Change(journal=True))
     feed.start()
-    assert told == [Change(runs=True, journal=True)]
+    assert changes == [Change(runs=True, journal=True)]

@@ -192,8 +192,8 @@ def print_dry_run(call: Call, planned: Plan, queue_state: QueueState) -> int:
                 "newly_blocked": follows.newly_blocked,
                 "next": follows.next_after,
                 "places": [
-                    {"bead_id": each.bead_id, "was": each.was, "will": each.will, "state": each.state}
-                    for each in follows.places
+                    {"bead_id": place.bead_id, "was": place.was, "will": place.will, "state": place.state}
+                    for place in follows.places
                 ],
                 "others_keep_order": follows.others_keep_order,
                 "cycles": follows.cycles,

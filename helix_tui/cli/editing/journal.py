@@ -44,7 +44,7 @@ def entry_document(entry: JournalEntry, mark: EntryStatus | None = None) -> dict
         "inverse": list(entry.inverse),
         "result": entry.result,
         "state": mark.state if mark else None,
-        "changed_since": [difference_document(each) for each in mark.differences] if mark else [],
+        "changed_since": [difference_document(difference) for difference in mark.differences] if mark else [],
         "undoable": entry.undoable,
         "why_not": entry.why_not,
         "traces": entry.traces,
@@ -219,7 +219,7 @@ def _turn_document(turn: UndoStep) -> dict[str, Any]:
         "title": turn.entry.title,
         "deed": "undo" if turn.back else "redo",
         "commands": [["ddx", *step.args] for step in turn.steps],
-        "conflicts": [difference_document(each) for each in turn.differences],
+        "conflicts": [difference_document(difference) for difference in turn.differences],
         "why_not": [turn.problem] if turn.problem else [],
         "traces": turn.traces,
     }
@@ -232,7 +232,9 @@ def _print(call: Call, done: list[Result], stopped: CliError | None, conflict: C
         call.emit(
             {
                 "operations": [_document(result) for result in done],
-                "conflicts": [difference_document(each) for each in conflict.differences] if conflict else [],
+                "conflicts": [difference_document(difference) for difference in conflict.differences]
+                if conflict
+                else [],
                 "error": None
                 if stopped is None
                 else {"message": stopped.message, "fix": stopped.advice, "code": stopped.exit_code},

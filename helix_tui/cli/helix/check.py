@@ -152,7 +152,7 @@ def document(facts: Facts, verdict: NextVerdict) -> dict[str, Any]:
             {"bead_id": each.bead_id, "field": each.field, "was": each.was, "now": each.now, "meaning": each.meaning}
             for each in facts.drift
         ],
-        "orphans": [{"bead_id": each.bead_id, "pid": each.pid, "age_s": each.age_s} for each in facts.orphans],
+        "orphans": [{"bead_id": orphan.bead_id, "pid": orphan.pid, "age_s": orphan.age_s} for orphan in facts.orphans],
         "stalls": [{"bead_id": run.bead_id, "why": run.why} for run in facts.stalls],
         "cooldowns": [{"bead_id": bead_id, "until_ns": until} for bead_id, until in facts.cooling],
         "dangling": [{"bead_id": bead_id, "missing": target} for bead_id, target in facts.missing],
@@ -163,9 +163,14 @@ def document(facts: Facts, verdict: NextVerdict) -> dict[str, Any]:
         "missing_acceptance": facts.unaccepted,
         "missing_authority": facts.ungoverned,
         "cycles": facts.cycles,
-        "conflicts": [{"class": each.kind, "text": each.text, "documents": each.documents} for each in facts.conflicts],
+        "conflicts": [
+            {"class": conflict.kind, "text": conflict.text, "documents": conflict.documents}
+            for conflict in facts.conflicts
+        ],
         "unread_lines": facts.unread or None,
-        "questions": [{"id": each.id, "kind": each.kind, "text": each.text} for each in facts.questions],
+        "questions": [
+            {"id": question.id, "kind": question.kind, "text": question.text} for question in facts.questions
+        ],
         "answer": verdict.text or None,
     }
 

@@ -192,7 +192,7 @@ def _prefer(name: str) -> str:
 
 def _stage_lines(stage: Stage) -> Iterator[str]:
     yield f"- Stance of its prompt: {stage.stance}."
-    trailers = ", ".join(f"**{each.name}**" if each.required else each.name for each in stage.trailers)
+    trailers = ", ".join(f"**{trailer.name}**" if trailer.required else trailer.name for trailer in stage.trailers)
     yield f"- An agent does it and ends with {trailers}; required ones in bold."
 
 

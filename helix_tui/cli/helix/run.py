@@ -124,7 +124,7 @@ def options_of(call: Call) -> RunOptions:
 
 
 def _run(call: Call) -> int:
-    wanted = options_of(call)
+    options = options_of(call)
     with explained():
         curator = curator_of(call, who="loop")
         queue_state = curator.look()
@@ -132,18 +132,18 @@ def _run(call: Call) -> int:
         note_difference(call, queue_state)
         delegate = delegate_of(call, curator)
         if call.options.dry_run:
-            words = ("ddx", *delegate.drain(wanted.agent_choice.builder))
+            words = ("ddx", *delegate.drain(options.agent_choice.builder))
             queue = queue_state.queue
             held = note_what_comes_first(call, curator, queue_state)
             ready = [bead_id for bead_id in queue.ready if bead_id not in held]
-            bead = queue.beads[ready[0]] if ready and wanted.context else None
+            bead = queue.beads[ready[0]] if ready and options.context else None
             context = agent_context(curator.project, queue, bead) if bead is not None else ""
             if context and not call.json and bead is not None:
                 call.note(
                     clean_block(f"added to {bead.id} while its agent works, and removed afterwards:\n{context}\n")
                 )
             return show_dry_run(call, [words], ready=ready, context=context)
-        outcome = supervised(call, curator, delegate, wanted, summary=call.options.summary)
+        outcome = supervised(call, curator, delegate, options, summary=call.options.summary)
     learned = learn(call, outcome)
     if call.json:
         call.emit(_document(outcome) | {"learned": learned})

@@ -73,9 +73,9 @@ def autonomy_of(call: Call) -> Level:
     wanted = getattr(call.options, "autonomy", None) or environment_options(os.environ).get("autonomy", "")
     # read only if neither option nor environment gives a level
     wanted = wanted or load_settings().autonomy or DEFAULT
-    found = level_of(wanted)
-    if found is not None:
-        return found
+    level = level_of(wanted)
+    if level is not None:
+        return level
     raise CliError(
         f"autonomy is low, medium or high, not “{clean_line(wanted, 40)}”", "Correct HELIX_AUTONOMY.", exit_code=2
     )

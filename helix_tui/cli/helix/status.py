@@ -216,7 +216,7 @@ def _recover(call: Call) -> int:
         if not orphans:
             raise CliError("no claim of a dead process here", "`helix-tui stuck` says why other beads are stuck.")
         if call.options.dry_run:
-            return show_dry_run(call, [("ddx", *VERBS["update"][0], each.bead_id, "--unclaim") for each in orphans])
+            return show_dry_run(call, [("ddx", *VERBS["update"][0], orphan.bead_id, "--unclaim") for orphan in orphans])
         done = recover(curator, orphans)
     return tell(call, done, curator)
 
@@ -251,8 +251,8 @@ def _next(call: Call) -> int:
     else:
         call.print(clean_line(first))
         call.note(clean_line(present.queue.beads[first].title, 200))
-        for each in waits:
-            call.note(clean_line(each, 400))
+        for wait in waits:
+            call.note(clean_line(wait, 400))
         if together:
             call.note(f"belongs with {', '.join(clean_line(each, 60) for each in together)}")
     return 0

@@ -153,7 +153,7 @@ def _proposals(call: Call, memory: MemoryStore) -> Document:
     """List the waiting lessons, and the memories of agents that wait; accept or decline some."""
     options = call.options
     if options.action == "list":
-        return {"proposals": [each.document() for each in waiting_lessons(memory)]}
+        return {"proposals": [lesson.document() for lesson in waiting_lessons(memory)]}
     if options.action == "add":
         return _propose_by_hand(call, memory)
     chosen = _chosen_lessons(options.numbers, waiting_lessons(memory))
@@ -165,7 +165,7 @@ def _proposals(call: Call, memory: MemoryStore) -> Document:
     return {
         "done": memory_change.document() if memory_change is not None else None,
         "refused": refused,
-        "proposals": [each.document() for each in waiting_lessons(memory)],
+        "proposals": [lesson.document() for lesson in waiting_lessons(memory)],
     }
 
 

@@ -176,7 +176,7 @@ def _get(call: Call, memory: MemoryStore) -> Document:
     return {
         **found.document(),
         "supersedes": "" if memory.get(asked) else asked,
-        "revisions": [each.document() for each in memory.revisions(found.name)],
+        "revisions": [revision.document() for revision in memory.revisions(found.name)],
         "variants": [
             {"trigger": trigger, "resolution": resolution, "source": source}
             for trigger, resolution, source in memory.variants(found.name)
@@ -186,10 +186,10 @@ def _get(call: Call, memory: MemoryStore) -> Document:
         "injections": [
             {
                 key: value
-                for key, value in each.document().items()
+                for key, value in injection.document().items()
                 if key in ("id", "at", "attempt", "bead", "agent", "objective", "mode", "ranker")
             }
-            for each in memory.injections(found.name)
+            for injection in memory.injections(found.name)
         ],
     }
 

@@ -89,12 +89,12 @@ def _plan(call: Call, memory: MemoryStore) -> Document:
     """Store, show and list plans; create beads from one."""
     options, plans = call.options, Plans(memory)
     if options.action == "list":
-        return {"plans": [each.document() for each in plans.plans()]}
+        return {"plans": [plan.document() for plan in plans.plans()]}
     if options.action == "add":
         return {"plan": plans.add_plan(_read(options.file)).document()}
     found = _chosen_plan(plans, options.number)
     if options.action == "show":
-        workspaces = [each.document() for each in plans.workspaces(found.id)]
+        workspaces = [workspace.document() for workspace in plans.workspaces(found.id)]
         return {"plan": found.document(), "workspaces": workspaces, "ready": list(plans.ready(found))}
     if found.problems:
         raise CliError(f"plan {found.id} cannot be used: {found.problems[0]}")
@@ -179,7 +179,7 @@ def _exploration(call: Call, memory: MemoryStore) -> Document:
         if not options.objective.strip():
             raise CliError("no objective was given", "Pass --objective TEXT.", 2)
         return {"exploration": plans.add_exploration(options.objective, _read(options.file)).document()}
-    return {"explorations": [each.document() for each in plans.explorations()]}
+    return {"explorations": [exploration.document() for exploration in plans.explorations()]}
 
 
 def _workspace_lines(call: Call, document: Document) -> Iterator[str]:
@@ -237,7 +237,7 @@ def _workspace(call: Call, memory: MemoryStore) -> Document:
     """Open and close tasks of a plan, with the memories they were given."""
     options, plans = call.options, Plans(memory)
     if options.action == "list":
-        return {"workspaces": [each.document() for each in plans.workspaces(options.number)]}
+        return {"workspaces": [workspace.document() for workspace in plans.workspaces(options.number)]}
     if options.action == "open":
         found = _chosen_plan(plans, options.number)
         task = next((each for each in found.tasks if each.seq == options.seq), None)

@@ -108,7 +108,7 @@ def give(project: Project, tracker: Tracker, env: dict[str, str]) -> DemoMemorie
         # never the user's ddx: this queue belongs to helix-ddx
         curator = Curator(project, lambda: embedded_tracker(project, env), env=env)
         curator.run(wanted, title="inject memories")
-        entered = tuple(memory.enter(each) for each in injections)
+        entered = tuple(memory.enter(injection) for injection in injections)
         return DemoMemories(len(memory.list()), entered)
 
 
@@ -130,8 +130,8 @@ def take_in(
         reports = [each.report for each in learned if each.report is not None]
         return {
             "stored": given.stored,
-            "injected": sum(len(each.shown) for each in given.injections),
-            "beads": [each.bead for each in given.injections],
+            "injected": sum(len(injection.shown) for injection in given.injections),
+            "beads": [injection.bead for injection in given.injections],
             "settled": len(reports),
             "credited": sorted(name for report in reports for name in report.helped),
             "blamed": sorted(name for report in reports for name in report.unhelpful),

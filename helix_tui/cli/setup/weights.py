@@ -114,8 +114,8 @@ def _fetch(call: Call, command: list[str]) -> None:
         raise CliError(f"{command[0]} does not start: {error.strerror}", "Run the command by hand.") from None
     if done.timed_out or done.rc != 0:
         lines = [line.strip() for line in (done.err or done.out).splitlines() if line.strip()]
-        said = next((line for line in lines if line.lower().startswith("error")), lines[-1] if lines else "")
-        why = f"not finished after {_TIMEOUT_S / 60:g} min" if done.timed_out else clean_line(said, 400)
+        line = next((line for line in lines if line.lower().startswith("error")), lines[-1] if lines else "")
+        why = f"not finished after {_TIMEOUT_S / 60:g} min" if done.timed_out else clean_line(line, 400)
         raise CliError(
             f"the weights were not fetched: {why}",
             "Run the command by hand; a system-managed Python accepts packages in a virtual environment only.",

@@ -66,7 +66,7 @@ def trial_document(trial: Trial, state: str) -> dict[str, Any]:
         "attempt_id": (shown.attempt_id or None) if shown else None,
         "session_id": (shown.session_id or None) if shown else None,
         "why": trial.why or None,
-        "ratchets": [each.document() for each in shown.ratchets] if shown else [],
+        "ratchets": [ratchet.document() for ratchet in shown.ratchets] if shown else [],
     }
 
 
@@ -89,7 +89,7 @@ def _cells(trial: Trial) -> list[str]:
         count(cell.tokens_total),
         dollars(cell),
         span(cell.duration_ms),
-        "; ".join(each.describe() for each in ratchets) or trial.why or trial.bead.title,
+        "; ".join(ratchet.describe() for ratchet in ratchets) or trial.why or trial.bead.title,
     ]
 
 
@@ -156,7 +156,7 @@ def run(call: Call) -> int:
                 "burn": burn_document(spent),
                 "forecast": drained.record(),
                 "failing": [failing_document(each) for each in lost],
-                "models": [comparison_document(each) for each in models],
+                "models": [comparison_document(model) for model in models],
                 "experiments": [batch_document(each, present.queue) for each in tried],
                 "measures": [each.document() for each in measured],
             }
@@ -175,7 +175,7 @@ def run(call: Call) -> int:
 
 def _measured(call: Call, measures: Iterable[Measure]) -> Iterator[str]:
     """Each metric with a value: its baseline, ratchet and direction."""
-    for place, each in enumerate(each for each in measures if each.value is not None):
+    for place, each in enumerate(measure for measure in measures if measure.value is not None):
         if not place:
             yield ""
             yield call.paint("measures", "bold")
@@ -306,7 +306,7 @@ def _listing(
     lines += ["", *_burn_lines(spent), drained.describe()]
     if lost:
         lines += ["", call.paint("keeps failing", "bold"), *_failing_lines(lost)]
-    better = [each for each in models if each.verdict in ("as good", "better") and (each.saved or 0) > 0]
+    better = [model for model in models if model.verdict in ("as good", "better") and (model.saved or 0) > 0]
     if better:
         lines += ["", call.paint("a cheaper model would have been enough", "bold"), *map(said, better)]
     for batch in tried:

@@ -41,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _size(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d{1,3})[x×](\d{1,3})", text)
-    size = (int(found.group(1)), int(found.group(2))) if found else (0, 0)
+    match = re.fullmatch(r"(\d{1,3})[x×](\d{1,3})", text)
+    size = (int(match.group(1)), int(match.group(2))) if match else (0, 0)
     if min(size) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size; write it like 120x40")
     return size

@@ -181,8 +181,8 @@ def _content_words(text: str, names: Iterable[str], paths: Iterable[str]) -> tup
 
 def _focus(title: str) -> str:
     """The subject of a question for a definition: ``What is a cavity in this repo?`` -> ``cavity``."""
-    found = _DEFINITION.search(title)
-    said = "" if found is None else found["it"] or found["meant"]
+    match = _DEFINITION.search(title)
+    said = "" if match is None else match["it"] or match["meant"]
     return _ARTICLE.sub("", said.strip()).strip("`\"“”'’ ").removesuffix("()")
 
 

@@ -244,16 +244,16 @@ class RecordPlace(Struct, frozen=True):
 
 def record_place(file: str, header: str = "") -> RecordPlace | None:
     """What a source is, by its file and heading; None where it is a file of the repository."""
-    found = _FILE.fullmatch(file)
-    if found is None:
+    match = _FILE.fullmatch(file)
+    if match is None:
         return None
-    kind: PlaceKind = found[1]  # type: ignore[assignment]
+    kind: PlaceKind = match[1]  # type: ignore[assignment]
     trail = header.split(" > ")
     section = trail[1] if len(trail) > 1 else ""
     attempt = _ATTEMPT.match(section) if kind == "bead" else None
     if attempt is not None:
-        return RecordPlace("attempt", attempt[1], found[2], section)
-    return RecordPlace(kind, found[2], found[2], section)
+        return RecordPlace("attempt", attempt[1], match[2], section)
+    return RecordPlace(kind, match[2], match[2], section)
 
 
 def item_id(span: Span) -> str:
@@ -263,11 +263,11 @@ def item_id(span: Span) -> str:
 
 def read_item_id(text: str) -> tuple[str, int, int | None]:
     """(file, first line, last line) of an item's id; the whole of it where no lines are named."""
-    found = _LINES.fullmatch(text)
-    if found is None:
+    match = _LINES.fullmatch(text)
+    if match is None:
         return text, 1, None
-    first = int(found[2])
-    return found[1], max(1, first), int(found[3] or first)
+    first = int(match[2])
+    return match[1], max(1, first), int(match[3] or first)
 
 
 def commit_span(sha: str, subject: str, body: str, files: Sequence[str], score: float) -> Span:

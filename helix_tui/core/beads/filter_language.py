@@ -163,8 +163,8 @@ def complete(
 
 def _operator(field: Field[Row, Around]) -> str:
     """The operator with which a field is mostly used: that of its example."""
-    found = _OPERATOR.match(field.example)
-    return found[1] if found is not None else ":"
+    match = _OPERATOR.match(field.example)
+    return match[1] if match is not None else ":"
 
 
 def _negated(test: Test[Row, Around]) -> Test[Row, Around]:
@@ -250,7 +250,7 @@ def _number(read: Callable[[str], float], text: str, value: str) -> float:
 
 def seconds(value: str) -> float:
     """The seconds of a duration like ``90m`` or ``3d``."""
-    found = _SPAN.match(value.lower())
-    if found is None:
+    match = _SPAN.match(value.lower())
+    if match is None:
         raise ValueError(f"“{clean_line(value, 20)}” is not a duration; write it like 30m, 12h or 3d")
-    return float(found[1]) * _SECONDS[found[2]]
+    return float(match[1]) * _SECONDS[match[2]]

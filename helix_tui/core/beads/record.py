@@ -203,8 +203,8 @@ class Bead(Struct, frozen=True, gc=False):
     @property
     def injected(self) -> str:
         """The kind of bead that HELIX added; empty for other beads."""
-        found = next((label for label in self.labels if label.startswith(INJECTED)), "")
-        return found.removeprefix(INJECTED)
+        label = next((label for label in self.labels if label.startswith(INJECTED)), "")
+        return label.removeprefix(INJECTED)
 
     @property
     def has_head_keys(self) -> bool:

@@ -101,10 +101,10 @@ def acceptance_items(acceptance: str) -> tuple[str, ...]:
     items: list[str] = []
     marked = False
     for line in acceptance.split("\n"):
-        found = re.match(r"\s*(?:\(?\d+[.)]|[-*•]|AC[-\s]?\d+[.:)])\s+(.*)", line)
-        if found:
+        match = re.match(r"\s*(?:\(?\d+[.)]|[-*•]|AC[-\s]?\d+[.:)])\s+(.*)", line)
+        if match:
             marked = True
-            items.append(found.group(1).strip())
+            items.append(match.group(1).strip())
         elif line.strip():
             # without bullets every line is an item, even an indented one
             if marked and items and line[:1].isspace():

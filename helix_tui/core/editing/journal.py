@@ -445,7 +445,7 @@ class Journal:
 
     def _leave_out(self) -> None:
         """Drop the oldest change with a known outcome."""
-        oldest = next((one.id for one in self._entries.values() if one.result != "pending"), None)
+        oldest = next((entry.id for entry in self._entries.values() if entry.result != "pending"), None)
         if oldest is not None:
             del self._entries[oldest]
             self._left_out += 1

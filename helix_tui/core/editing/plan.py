@@ -102,10 +102,14 @@ def still_rewritten(rewrites: Iterable[Rewrite], overlay: Overlay) -> tuple[Rewr
     """The rewrites that rows show, each with the beads that do."""
     shown_by = [
         (
-            each,
-            tuple(i for i in each.beads if i in overlay and same(each.field, overlay.value(i, each.field), each.after)),
+            rewrite,
+            tuple(
+                i
+                for i in rewrite.beads
+                if i in overlay and same(rewrite.field, overlay.value(i, rewrite.field), rewrite.after)
+            ),
         )
-        for each in rewrites
+        for rewrite in rewrites
     ]
     return tuple(replace(each, beads=ids) for each, ids in shown_by if ids)
 
@@ -115,7 +119,9 @@ def rewrites_remain(rewrites: Iterable[Rewrite]) -> tuple[str, ...]:
 
     ddx itself writes 0 as the schema version of a new row, and 1 at the next write: that is not reported.
     """
-    return tuple(map(_remains, (each for each in rewrites if (each.field, each.before) != ("schema_version", 0))))
+    return tuple(
+        map(_remains, (rewrite for rewrite in rewrites if (rewrite.field, rewrite.before) != ("schema_version", 0)))
+    )
 
 
 def _remains(rewrite: Rewrite) -> str:

@@ -241,10 +241,10 @@ class AskSession:
         for span in found.spans:
             best.setdefault(span.file, span)
         files = []
-        for one in found.files[:most]:
-            at = best.get(one.file)
+        for file in found.files[:most]:
+            at = best.get(file.file)
             line, said = best_line(at, text) if at is not None else (1, "")
-            files.append(FoundFile(one.file, line, at.header if at is not None else "", said))
+            files.append(FoundFile(file.file, line, at.header if at is not None else "", said))
         return files
 
     # --- for agents ---------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ class AskSession:
         return {
             "items": [item_of(span) for span in found.spans[:most]],
             "records": [item_of(span) for span in work],
-            "files": [one.file for one in found.files[:most]],
+            "files": [file.file for file in found.files[:most]],
         }
 
     def open_item(self, ident: str, known: str = "") -> dict[str, Any]:

@@ -158,9 +158,9 @@ class RecordRows:
         records = {record.path: record for record in self._present().records(index.past())}
         digests: dict[str, tuple[tuple[object, ...], str]] = {}
         for path, record in records.items():
-            held = self._digests.get(path)
-            same = held is not None and _same(held[0], record.facts)
-            digests[path] = (record.facts, held[1] if held is not None and same else digest_of(record.render()))
+            digest = self._digests.get(path)
+            same = digest is not None and _same(digest[0], record.facts)
+            digests[path] = (record.facts, digest[1] if digest is not None and same else digest_of(record.render()))
         self._digests = digests
         index.take_records({path: digest for path, (_, digest) in digests.items()}, lambda path: records[path].render())
 

@@ -230,14 +230,14 @@ def run_to_files(
         with contextlib.suppress(OSError):
             fcntl.flock(to_out, fcntl.LOCK_EX | fcntl.LOCK_NB)  # inherited by the program, for `files.is_locked`
         process = start(words, cwd=cwd, env=env, stdout=to_out, stderr=to_err)
-    seen: set[Member] = set()
+    members: set[Member] = set()
 
     def stopped() -> bool:
         if not stop():
             return False
         from helix_tui.core.ground.processes.family import family
 
-        seen.update(family(process.pid))  # a process that leaves the session is known only through its parent
+        members.update(family(process.pid))  # a process that leaves the session is known only through its parent
         return True
 
     with process:
@@ -245,7 +245,7 @@ def run_to_files(
             started(process.pid)
             timed_out, full = _watch_files(process, (out, err), begun + timeout, most, grace, stopped)
         finally:
-            _end(process, leftovers=True, seen=seen)
+            _end(process, leftovers=True, seen=members)
     return _logged(
         Finished(
             words,

@@ -34,10 +34,10 @@ def parse_instant(text: object) -> int | None:
     """
     if not isinstance(text, str):
         return None
-    found = _RFC3339.match(text)
-    if found is None:
+    match = _RFC3339.match(text)
+    if match is None:
         return None
-    day, clock, fraction, zone = found.groups()
+    day, clock, fraction, zone = match.groups()
     try:
         whole = datetime.fromisoformat(f"{day}T{clock}{'+00:00' if zone == 'Z' else zone}")
     except ValueError:

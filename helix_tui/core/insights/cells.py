@@ -53,7 +53,7 @@ def _ratchet(attempt: Attempt) -> str:
     """Whether its measured values held."""
     if not attempt.ratchets:
         return "none measured"
-    return "held" if all(each.passed for each in attempt.ratchets) else "got worse"
+    return "held" if all(ratchet.passed for ratchet in attempt.ratchets) else "got worse"
 
 
 DIMENSIONS: Mapping[str, Callable[[Attempt, Bead | None], str]] = {

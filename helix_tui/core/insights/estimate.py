@@ -103,12 +103,12 @@ def estimate(attempts: Iterable[Attempt], count: int, *, harness: str = "", mode
     """
     ended: list[Attempt] = []
     same: list[Attempt] = []
-    for each in islice(attempts, MOST_LOOKED_AT):
+    for attempt in islice(attempts, MOST_LOOKED_AT):
         # with neither, the attempt never began: it would count as one that costs nothing
-        if each.finished and (each.duration_ms or each.cost_usd):
-            ended.append(each)
-            if _is_by(each, harness, model):
-                same.append(each)
+        if attempt.finished and (attempt.duration_ms or attempt.cost_usd):
+            ended.append(attempt)
+            if _is_by(attempt, harness, model):
+                same.append(attempt)
                 if len(same) == RECENT:
                     break
     # few attempts by the model say less than many by all; `basis` names which of the two it was

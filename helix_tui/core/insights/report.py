@@ -88,7 +88,7 @@ class Measure(Struct, frozen=True):
     def baseline(self) -> float | None:
         """The last value before it that the branch has."""
         # the branch never had a value that was measured on a change that did not land
-        return next((each.value for each in reversed(self.samples[:-1]) if each.landed), None)
+        return next((sample.value for sample in reversed(self.samples[:-1]) if sample.landed), None)
 
     @property
     def trend(self) -> str:
@@ -135,7 +135,7 @@ def read_measures(project: Project, attempts: Iterable[Attempt]) -> tuple[Measur
     """Every metric that is defined or was observed, by name. Reads documents and two files of DDx's."""
     found = {each.name: each for each in _defined(project)}
     samples: dict[str, list[Sample]] = {name: [] for name in found}
-    stored = {each.id: each for each in read_stored_executions(project.ddx_dir)}
+    stored = {execution.id: execution for execution in read_stored_executions(project.ddx_dir)}
     for run in read_observations(project.ddx_dir):
         if run.value is not None and run.metric:
             samples.setdefault(run.metric, []).append(
@@ -385,11 +385,14 @@ class Report(Struct, frozen=True):
         found = {key_of(cell): cell.attempts for cells in self.tables.values() for cell in cells}
         found |= {key_of(cell): cell.attempts for cell in self.burn.days}
         found |= {key_of(each.cell): each.cell.attempts for each in self.failing}
-        found |= {key_of(each): (*each.cheaper.attempts, *each.dearer.attempts) for each in self.models}
+        found |= {key_of(model): (*model.cheaper.attempts, *model.dearer.attempts) for model in self.models}
         by_id: dict[str, Attempt] = {}
         if self.measures:  # few projects measure, and many have 20,000 attempts
             by_id = {
-                each.attempt_id: each for cells in self.tables.values() for cell in cells for each in cell.attempts
+                attempt.attempt_id: attempt
+                for cells in self.tables.values()
+                for cell in cells
+                for attempt in cell.attempts
             }
         for measure in self.measures:
             taken = (by_id.get(sample.attempt) for sample in reversed(measure.samples))

@@ -202,7 +202,7 @@ class MemoryChanges:
             if "gain" in each:
                 self._unlearn(each["gain"])
         numbers = [each["proposal"] for each in way.get("accepted", ())] + list(way.get("declined", ()))
-        self._proposals.reopen(found for number in numbers if (found := self._proposals.get(number)))
+        self._proposals.reopen(proposal for number in numbers if (proposal := self._proposals.get(number)))
 
     def _unlearn(self, gain: dict[str, Any]) -> None:
         """Remove what a lesson added to a memory; counts from later outcomes stay."""

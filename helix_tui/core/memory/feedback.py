@@ -329,7 +329,7 @@ def _count_task(base: Base, kind: str, tried: int, passed: float) -> None:
     base.database.conn.executemany(
         "INSERT INTO task_kind (kind, tried, passed) VALUES (?1, ?2, ?3) ON CONFLICT(kind) DO UPDATE SET"
         " tried = tried + ?2, passed = passed + ?3",
-        [(each, tried, passed) for each in dict.fromkeys([kind, ""])],
+        [(kind_tried, tried, passed) for kind_tried in dict.fromkeys([kind, ""])],
     )
 
 

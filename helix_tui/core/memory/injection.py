@@ -290,7 +290,7 @@ def enter_attempt(base: Base, number: int, attempt: str) -> None:
         seen = connection.execute("SELECT memory_id FROM injection_memory WHERE injection_id = ?", [number])
         memories = [row[0] for row in seen]
         connection.executemany(
-            "UPDATE memory_extra SET shown = shown + 1 WHERE memory_id = ?", [(each,) for each in memories]
+            "UPDATE memory_extra SET shown = shown + 1 WHERE memory_id = ?", [(memory,) for memory in memories]
         )
         rows.bump(connection, memories)
 

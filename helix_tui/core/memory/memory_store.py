@@ -192,7 +192,7 @@ class MemoryStore:
         """
         with self._changing(), self._base.writing():
             self.require_person("accept")
-            chosen = [storing.found(self._base, each) for each in name_or_ids]
+            chosen = [storing.found(self._base, bead_id) for bead_id in name_or_ids]
             changed = [memory for memory in chosen if memory.accepted != accepted]
             for memory in changed:
                 rows.teach(self._base.database.conn, memory.id, memory.taught_by, accepted=accepted)

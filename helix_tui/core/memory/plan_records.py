@@ -182,7 +182,7 @@ class TaskWorkspace(Struct, frozen=True):
         """Its parents as ``seq slug: delivered``."""
         lineage = self.data.get("lineage")
         parents = _listed(lineage.get("parents")) if isinstance(lineage, dict) else []
-        said = [[field_text(each.get(name)) for name in _LINEAGE] for each in parents if isinstance(each, dict)]
+        said = [[field_text(parent.get(name)) for name in _LINEAGE] for parent in parents if isinstance(parent, dict)]
         return tuple(f"{seq} {slug}: {delivered}".strip() for seq, slug, delivered in said)
 
     def document(self) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def nearness(database: Database, terms: Sequence[str], total: int) -> dict[int, 
     ids = [*asked.texts]
     marks = ", ".join("?" * len(ids))
     keys = dict(database.execute(f"SELECT memory_id, key FROM memory_key WHERE memory_id IN ({marks})", ids).fetchall())
-    triggers = [words(str(keys.get(each, ""))) for each in ids]
+    triggers = [words(str(keys.get(bead_id, ""))) for bead_id in ids]
     wholes = [*asked.texts.values()]
     question, *sums = word_vectors.vectors([terms, *wholes, *triggers])
     found = {}
@@ -326,7 +326,7 @@ def _direct_and_fillers(field: _Field, query: RecallQuery) -> list[int]:
     index = field.index
     relevant = np.flatnonzero(field.open & field.direct)
     recurring = relevant[index.of_type("systemic")[relevant]]
-    mentioned = [index.place[each] for each in field.files if each in index.place]
+    mentioned = [index.place[file] for file in field.files if file in index.place]
     # reserved: by score alone, systemic memories and those naming the files could be crowded out
     kept = [
         *_top(field, _only(field, recurring), max(1, limit // 4)),

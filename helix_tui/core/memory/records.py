@@ -456,8 +456,8 @@ class MemoryOutcome(Struct, frozen=True):
 def outcome_counts(outcomes: Iterable[MemoryOutcome]) -> str:
     """``1 helped, 1 not counted``: what outcomes say of a memory; those that speak neither way are not counted."""
     outcomes = tuple(outcomes)
-    helped = sum(each.helped > 0 for each in outcomes)
-    failed = sum(each.failed > 0 >= each.helped for each in outcomes)
+    helped = sum(outcome.helped > 0 for outcome in outcomes)
+    failed = sum(outcome.failed > 0 >= outcome.helped for outcome in outcomes)
     counts = ((helped, "helped"), (failed, "failed"), (len(outcomes) - helped - failed, "not counted"))
     return ", ".join(f"{number:,} {word}" for number, word in counts if number) or "no outcome yet"
 

@@ -90,21 +90,21 @@ class NewsWatch(Struct):
             beads: the beads, for their titles.
         """
         keys = frozenset(need.key for need in needs)
-        found: list[Notification] = []
+        notifications: list[Notification] = []
         if self.known is not None:
             fresh = tuple(need for need in needs if need.key not in self.known and need.kind not in SILENT)
             self._gone |= self.known - keys
             if fresh:
-                found.append(_of_needs(fresh, len(needs), beads))
+                notifications.append(_of_needs(fresh, len(needs), beads))
         self.known = keys
         at_work = bool(beads_at_work(runs))
         if at_work and not self._working_since:
             self._working_since = now
         # between two beads HELIX's loop has no worker, but its run has not ended
         elif self._working_since and not at_work and not loop and not any(run.live for run in runs):
-            found.append(_of_run(attempts, self._working_since, len(needs)))
+            notifications.append(_of_run(attempts, self._working_since, len(needs)))
             self._working_since = 0
-        return found
+        return notifications
 
     def gone(self) -> frozenset[str]:
         """Subjects that are gone since the last call."""

@@ -118,8 +118,8 @@ def status_document(
         "active_run": _holder(status.holder, state) if status.condition == "active" else None,
         "next_action": state.next_action or None,
         "questions": [
-            {"id": each.id, "kind": each.kind, "bead_id": each.bead_id or None, "text": each.text}
-            for each in status.questions
+            {"id": question.id, "kind": question.kind, "bead_id": question.bead_id or None, "text": question.text}
+            for question in status.questions
         ],
         "blockers": state.blockers,
     }

@@ -185,12 +185,12 @@ def blockers_of_run(work: LoopWork, queue_state: QueueState) -> tuple[list[dict[
 def report_lines(stuck: Iterable[Stuck]) -> list[str]:
     """The blocker report as lines; a bead stuck for two reasons counts as one issue."""
     rows = list(stuck)
-    issues = len({each.name for each in rows})
+    issues = len({row.name for row in rows})
     lines = [f"BLOCKERS ({issues} issue{'' if issues == 1 else 's'}):"] if rows else []
-    for each in rows:
-        lines.append(f"  {each.name} — {each.reason}: {each.detail}")
-        if each.title:
-            lines.append(f"    {each.title}")
+    for row in rows:
+        lines.append(f"  {row.name} — {row.reason}: {row.detail}")
+        if row.title:
+            lines.append(f"    {row.title}")
     return lines
 
 

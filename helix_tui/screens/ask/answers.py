@@ -360,15 +360,21 @@ class QuestionLine:
 
     def chosen(self, text: str) -> FoundFile | None:
         """The offered file whose path the text is, if any."""
-        return next((one for one in self.files if one.file == text.strip()), None)
+        return next((file for file in self.files if file.file == text.strip()), None)
 
     def ways_on(self, known: Iterable[str], text: str) -> list[Completion]:
         """Suggested and earlier questions, then files."""
         wanted = text.strip().lower()
-        asked = [Completion(one, 0, "") for one in dict.fromkeys(known) if wanted in one.lower() and one != text]
+        asked = [
+            Completion(earlier, 0, "")
+            for earlier in dict.fromkeys(known)
+            if wanted in earlier.lower() and earlier != text
+        ]
         if not wanted:
             return asked[:MAX_COMPLETIONS]
-        files = [Completion(one.file, 0, one.header or one.text) for one in self.files if one.file != text][:MAX_FILES]
+        files = [Completion(file.file, 0, file.header or file.text) for file in self.files if file.file != text][
+            :MAX_FILES
+        ]
         # files take precedence over questions: an earlier question can also be found by its row
         return [*asked[: MAX_COMPLETIONS - len(files)], *files]
 

@@ -33,12 +33,12 @@ class CommandsSheet(PickSheet):
     def _offers(self, text: str) -> Iterable[Pick]:
         for command in matching(self._commands.values(), text):
             key = self._keys.get(command.name, "")
-            left: tuple[Span, ...] = (
+            spans: tuple[Span, ...] = (
                 (f"{key:<{KEY_CELLS}} ", "running"),
                 (f"{command.name:<{NAME_CELLS}} ", "text"),
                 (command.help, "muted"),
             )
-            yield Pick(command.name, left)
+            yield Pick(command.name, spans)
 
     def _chosen(self, names: tuple[str, ...]) -> None:
         self.app.call_later(self._do, self._commands[names[0]])

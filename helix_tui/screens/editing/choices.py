@@ -100,10 +100,10 @@ class ChoiceSheet(Sheet):
     def on_key(self, event: events.Key) -> None:
         """Run an action by its key."""
         # choices without a key have an empty one: they are reached with the cursor only
-        found = next((choice for choice in self.choices if event.key and choice.key == event.key), None)
-        if found is not None:
+        choice = next((choice for choice in self.choices if event.key and choice.key == event.key), None)
+        if choice is not None:
             event.stop()
-            self._do(found)
+            self._do(choice)
 
     @on(RowList.Opened)
     def choose(self, event: RowList.Opened) -> None:

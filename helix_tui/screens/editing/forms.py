@@ -321,7 +321,7 @@ def edit(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     def failed(error: Exception) -> None:
         # both versions were shown: continuing again is a deliberate choice
         if isinstance(error, EditConflict):
-            base.update({each.field: str(each.theirs or "") for each in error.differences})
+            base.update({difference.field: str(difference.theirs or "") for difference in error.differences})
 
     screen.console.push_screen(FormSheet(f"edit {whom(beads)}", screen, fields, judged, request, failed))
 

@@ -295,7 +295,7 @@ class LoopSheet(ChoiceSheet):
         """Keep beads from workers, after a preview; one undo releases them."""
         if beads:
             title = f"hold {counted(len(beads), 'bead')}, so that workers end after the current bead"
-            self.console.push_screen(PreviewSheet(request_for([SetEligible(each, False) for each in beads], title)))
+            self.console.push_screen(PreviewSheet(request_for([SetEligible(bead, False) for bead in beads], title)))
 
     def _ask_to_stop(self, means: StopMeans) -> None:
         do = partial(self.loop_controls.stop_by, means)
@@ -401,7 +401,7 @@ class LoopSheet(ChoiceSheet):
         """Estimate, in a thread, what the ready beads would cost; again when they change."""
         snapshot, who = self.console.snapshot, self.loop_controls.who
         # a run keeps workers from the others first
-        ready = tuple(each for each in self._counts.for_workers if each not in self.status_summary.refused)
+        ready = tuple(worker for worker in self._counts.for_workers if worker not in self.status_summary.refused)
         asked = (snapshot.attempts, ready, who)
         if asked != self.forecast.asked:
             self.forecast = StartForecast(asked, ready)
@@ -500,10 +500,10 @@ class LoopSheet(ChoiceSheet):
             page.paragraph([("o  ", "running"), (command, "muted")], 3)
             page.paragraph([("   ", "muted"), (self.loop_controls.one_bead_effects, "muted")], 3)
             # August's ddx lands a kept change before it attempts a bead afresh: say so before o is pressed
-            for kept in kept_changes(self.console, [self._bead_id]):
+            for change in kept_changes(self.console, [self._bead_id]):
                 said = (
-                    f"The change of attempt {clean_line(kept.attempt_id, 40)} is kept aside "
-                    f"({clean_line(kept.status, 60)}): ddx may land {kept.result_rev[:12]} as it is, "
+                    f"The change of attempt {clean_line(change.attempt_id, 40)} is kept aside "
+                    f"({clean_line(change.status, 60)}): ddx may land {change.result_rev[:12]} as it is, "
                     "without an agent, and close the bead. You will be asked to confirm."
                 )
                 page.paragraph([("   ", "muted"), (said, "attention")], 3)

@@ -134,7 +134,7 @@ def _lessons(memory_view: MemoryViewState, key: str, choice: str) -> Foreseen | 
 
 
 def _accept_memory(store: MemoryStore, name: str) -> MemoryChange | None:
-    return MemoryChanges(store).accept(each for each in waiting_lessons(store) if each.memory == name)[0]
+    return MemoryChanges(store).accept(lesson for lesson in waiting_lessons(store) if lesson.memory == name)[0]
 
 
 def undo(memory_session: MemorySession) -> MemoryChange | None:

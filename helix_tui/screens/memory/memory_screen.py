@@ -397,10 +397,10 @@ class MemoryScreen(JobHost, FilteringScreen, ReadingScreen):
         if self.read_only:
             self.console.say("nothing can be changed: started with --read-only", "warning")
             return None
-        found = self.memory_view.names.get(self.list.selected_key or "")
-        if found is None:
+        name = self.memory_view.names.get(self.list.selected_key or "")
+        if name is None:
             self.console.say("select a memory first", "warning")
-        return found
+        return name
 
     def action_edit_memory(self) -> None:
         """Correct the memory's text."""

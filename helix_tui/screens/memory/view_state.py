@@ -164,7 +164,7 @@ def _memory_view(store: MemoryStore, seq: tuple[int, ...]) -> MemoryViewState:
     memories = tuple(store.list())
     plans = Plans(store)
     proposals = tuple(Proposals(store).all())
-    found = MemoryViewState(
+    state = MemoryViewState(
         "live",
         seq=seq,
         memories=memories,
@@ -178,9 +178,9 @@ def _memory_view(store: MemoryStore, seq: tuple[int, ...]) -> MemoryViewState:
         path=str(store.path),
         names={memory.name: memory for memory in memories},
     )
-    if memories or proposals or found.plans or found.explorations:
-        return found
-    return MemoryViewState("empty", seq=seq, health=found.health, path=found.path)
+    if memories or proposals or state.plans or state.explorations:
+        return state
+    return MemoryViewState("empty", seq=seq, health=state.health, path=state.path)
 
 
 def memory_rows(memory_view: MemoryViewState, now: int, hits: Mapping[str, Recalled] | None = None) -> list[MemoryRow]:
@@ -188,11 +188,11 @@ def memory_rows(memory_view: MemoryViewState, now: int, hits: Mapping[str, Recal
     memories = memory_view.memories
     if hits is not None:
         memories = tuple(memory_view.names[name] for name in hits if name in memory_view.names)
-    ages = [(now - (each.last_used or each.created_at or now)) / _DAY for each in memories]
+    ages = [(now - (memory.last_used or memory.created_at or now)) / _DAY for memory in memories]
     fresh = recency(np.array(ages, dtype=np.float64))
     rows = [
-        _row(each, float(fresh[place]), memory_view, hits.get(each.name) if hits is not None else None)
-        for place, each in enumerate(memories)
+        _row(memory, float(fresh[place]), memory_view, hits.get(memory.name) if hits is not None else None)
+        for place, memory in enumerate(memories)
     ]
     if hits is None:
         rows.sort(key=_standing)
@@ -244,15 +244,15 @@ def proposal_rows(proposals: Sequence[Proposal], now: int) -> list[Row]:
     """The waiting lessons, one per row."""
     return [
         Row(
-            f"proposal {each.id}",
+            f"proposal {proposal.id}",
             (
                 (" ◆ ", "attention"),
-                (clean_line(each.trigger, 300), "text"),
-                (f"  {clean_line(each.resolution, 300)}", "muted"),
+                (clean_line(proposal.trigger, 300), "text"),
+                (f"  {clean_line(proposal.resolution, 300)}", "muted"),
             ),
-            ((f" {each.type}", "waiting" if each.type == "failure" else "success"),),
+            ((f" {proposal.type}", "waiting" if proposal.type == "failure" else "success"),),
         )
-        for each in proposals
+        for proposal in proposals
     ]
 
 
@@ -261,13 +261,15 @@ def plan_rows(memory_view: MemoryViewState, now: int) -> list[Row]:
     rows: list[Row] = []
     for plan in memory_view.plans:
         rows.append(_plan_row(plan, now))
-        rows += [_workspace_row(each) for each in reversed(memory_view.workspaces) if each.plan_id == plan.id]
-    for found in memory_view.explorations:
-        age = "" if found.created_at is None else format_age(max(0.0, (now - found.created_at) / NS))
+        rows += [
+            _workspace_row(workspace) for workspace in reversed(memory_view.workspaces) if workspace.plan_id == plan.id
+        ]
+    for exploration in memory_view.explorations:
+        age = "" if exploration.created_at is None else format_age(max(0.0, (now - exploration.created_at) / NS))
         rows.append(
             Row(
-                f"exploration {found.id}",
-                ((" ? ", "edge"), (clean_line(found.objective, 300), "text")),
+                f"exploration {exploration.id}",
+                ((" ? ", "edge"), (clean_line(exploration.objective, 300), "text")),
                 ((f" explored {age}", "muted"),),
             )
         )
@@ -368,11 +370,11 @@ def prune_lines(memories: Sequence[Memory]) -> list[Line]:
     """What pruning or fading would affect, one per line."""
     return [
         [
-            (f"{count(each.counted[0]):>4} / {count(each.counted[1]):<4}", "error"),
-            (f" {each.label:<11}", "muted"),
-            (clean_line(each.trigger, 300), "text"),
+            (f"{count(memory.counted[0]):>4} / {count(memory.counted[1]):<4}", "error"),
+            (f" {memory.label:<11}", "muted"),
+            (clean_line(memory.trigger, 300), "text"),
         ]
-        for each in memories
+        for memory in memories
     ]
 
 
@@ -416,18 +418,18 @@ def page_of(
     if not number.isdecimal():
         return []
     wanted = int(number)
-    for each in memory_view.proposals:
-        if kind == "proposal" and each.id == wanted:
-            return list(_proposal(each))
+    for proposal in memory_view.proposals:
+        if kind == "proposal" and proposal.id == wanted:
+            return list(_proposal(proposal))
     for plan in memory_view.plans:
         if kind == "plan" and plan.id == wanted:
             return list(_plan(plan, memory_view))
     for workspace in memory_view.workspaces:
         if kind == "workspace" and workspace.id == wanted:
             return list(_workspace(workspace))
-    for found in memory_view.explorations:
-        if kind == "exploration" and found.id == wanted:
-            return list(_exploration(found))
+    for exploration in memory_view.explorations:
+        if kind == "exploration" and exploration.id == wanted:
+            return list(_exploration(exploration))
     return []
 
 

@@ -126,7 +126,9 @@ def retry_sheet(console: Console, needs: Sequence[Need], attempts: Iterable[Atte
     if kept_changes(console, ids):
         about += " This ddx may land a kept change as it is, without an agent; you will be asked to confirm."
     beads = console.snapshot.queue.beads
-    return ChoiceSheet(f"which model retries {whom([beads[each] for each in ids if each in beads])}?", choices, about)
+    return ChoiceSheet(
+        f"which model retries {whom([beads[bead_id] for bead_id in ids if bead_id in beads])}?", choices, about
+    )
 
 
 class ShownAttempt(Struct, frozen=True):
@@ -174,8 +176,8 @@ class QuestionSheet(ChoiceSheet):
     def _read(self) -> None:
         if self._attempt is None or self._root is None:
             return
-        found = ShownAttempt(read_evidence(self._attempt, self._bead), read_diff(self._root, self._attempt))
-        self.app.call_from_thread(self._take, found)
+        attempt = ShownAttempt(read_evidence(self._attempt, self._bead), read_diff(self._root, self._attempt))
+        self.app.call_from_thread(self._take, attempt)
 
     def _take(self, found: ShownAttempt) -> None:
         self.shown = found

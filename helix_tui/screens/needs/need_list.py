@@ -205,17 +205,17 @@ class NeedRows(KeyedRows[NeedRow]):
 
     def _need(self, need: Need, width: int, group: str) -> Line:
         kind = KINDS[need.kind]
-        left: list[Span] = [(f"{kind.glyph} ", kind.ink)]
+        spans: list[Span] = [(f"{kind.glyph} ", kind.ink)]
         right = self._figures(need, width)
-        room = width - width_of(left) - width_of(right) - 1
+        room = width - width_of(spans) - width_of(right) - 1
         title = title_of(need, self._queue)
         if width >= 60 and group in self._mixed:
-            left.append((column(kind.word, self._word), kind.ink.removesuffix(" bold")))
+            spans.append((column(kind.word, self._word), kind.ink.removesuffix(" bold")))
             room -= self._word
         bead = self._queue.beads.get(need.bead_id)
         if width < MIN_REASON_WIDTH or not need.bead_id:
-            room = width - width_of(left) - width_of(unpadded(right)) - 1
-            left.append((self._titles.shortened(title, room), "text"))
+            room = width - width_of(spans) - width_of(unpadded(right)) - 1
+            spans.append((self._titles.shortened(title, room), "text"))
         else:
             # what one of the two has no use for is the other's
             titles, reasons = self._cells[group]
@@ -225,9 +225,9 @@ class NeedRows(KeyedRows[NeedRow]):
             share = min(everywhere, titles + 2) if cut else max(everywhere, min(room - reasons, titles + 2))
             named = clean_line(bead.title, 300) if bead is not None else f"{short_id(need.bead_id)} not in the tracker"
             shown_ = self._titles.shortened(named, share - 2)
-            left.append((column(shown_, share), "text" if bead is not None else "muted"))
-            left.append((_beside(need, kind.word, named), "muted"))
-        return spread(left, unpadded(right), width)
+            spans.append((column(shown_, share), "text" if bead is not None else "muted"))
+            spans.append((_beside(need, kind.word, named), "muted"))
+        return spread(spans, unpadded(right), width)
 
     def _figures(self, need: Need, width: int) -> list[Span]:
         """What decides its place, in columns: what it blocks, what it has cost, how long it has waited."""
@@ -470,7 +470,7 @@ class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
         found = watch.concerns if watch is not None else Concerns()
         reasons = hold_reasons(found.drift, found.status_summary.refused)
         ids = {need.bead_id for need in needs if need.bead_id in beads and need.bead_id in reasons}
-        return {each: reasons[each] for each in ids if beads[each].execution_eligible is not False}
+        return {bead_id: reasons[bead_id] for bead_id in ids if beads[bead_id].execution_eligible is not False}
 
     def _attempt(self, need: Need) -> Attempt | None:
         """The attempt of a need."""

@@ -88,7 +88,7 @@ class NeedsScreen(NeedList):
             self.console.say("nothing is selected", "warning")
             return
         keymap = self.console.keymap
-        ways = [f"{shown(BY_ID[KEYS[each.id]], keymap)} {each.label}" for each in self._actions(needs[0])]
+        ways = [f"{shown(BY_ID[KEYS[action.id]], keymap)} {action.label}" for action in self._actions(needs[0])]
         ways.append(f"{shown(BY_ID['needs.snooze'], keymap)} snooze")
         self.console.say(f"here: {', '.join(ways)}; a lists everything", "warning")
 
@@ -123,12 +123,12 @@ class NeedsScreen(NeedList):
 
     def _change(self, action: ActionId, needs: Sequence[Need]) -> None:
         """Preview the change of the queue that an action makes; one that opens beads says what ddx then lands."""
-        wanted = operations_for(action, needs, self.console.snapshot.queue)
+        operations = operations_for(action, needs, self.console.snapshot.queue)
         opened = [need.bead_id for need in needs if action == "accept" and need.decision.kind in OPENED_BY_A_PERSON]
         lands = self.console.loop_controls.dialect.lands_kept
         kept = tuple(kept_changes(self.console, opened)) if lands else ()
-        if wanted:
-            self.look_ahead(OpenRequest(tuple(wanted), kept=kept) if kept else request_for(wanted))
+        if operations:
+            self.look_ahead(OpenRequest(tuple(operations), kept=kept) if kept else request_for(operations))
 
     def _lessons(self, needs: Sequence[Need], yes: bool) -> None:
         count = counted(len(needs), "lesson")
@@ -211,11 +211,11 @@ class NeedsScreen(NeedList):
 
     def action_depend(self) -> None:
         """Remove the dependencies that never resolve; on other rows pick one."""
-        wanted = operations_for("undepend", self._of_kind("undepend"), self.console.snapshot.queue)
-        if not wanted:
+        operations = operations_for("undepend", self._of_kind("undepend"), self.console.snapshot.queue)
+        if not operations:
             super().action_depend()
         elif self.may_change():
-            self.look_ahead(request_for(wanted))
+            self.look_ahead(request_for(operations))
 
     def action_eligible(self) -> None:
         """Keep workers from beads that a person must decide on; on other rows as usual."""
@@ -232,7 +232,12 @@ class NeedsScreen(NeedList):
         """Resolve a merge in the editor; on other rows edit the bead."""
         need = self.need
         attempt = self._attempt(need) if need is not None else None
-        if need is None or attempt is None or self.marked or "resolve" not in {each.id for each in self._actions(need)}:
+        if (
+            need is None
+            or attempt is None
+            or self.marked
+            or "resolve" not in {action.id for action in self._actions(need)}
+        ):
             super().action_edit()
         elif self.may_change():
             change, root = kept_change(need, attempt), self.console.snapshot.project.root
@@ -323,7 +328,7 @@ class NeedsScreen(NeedList):
         chosen = self.chosen()
         if not chosen:
             return
-        offered = {KEYS[each.id]: each for each in shared_actions(chosen, self._without)}
+        offered = {KEYS[action.id]: action for action in shared_actions(chosen, self._without)}
         choices = [self._choice(key_id, each.label, each.effect) for key_id, each in offered.items()]
         more = ("needs.snooze", "needs.assign", "change.close", "change.edit", "go.open")
         choices += [

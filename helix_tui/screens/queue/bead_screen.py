@@ -69,10 +69,10 @@ class BeadDetails:
     def _attached(self, bead: Bead) -> tuple[Mapping[str, Any], ...]:
         if not bead.events_attachment:
             return ()
-        known = self._events.get(bead.id)
+        event = self._events.get(bead.id)
         # a changed record: its events are read again, and the previous ones are shown meanwhile
-        if known is None or known[0] is not bead:
-            self._remember(bead, known[1] if known is not None else ())
+        if event is None or event[0] is not bead:
+            self._remember(bead, event[1] if event is not None else ())
             from helix_tui.core.ddx.runs.transcript import attached_events
 
             folder = self._screen.console.snapshot.project.ddx_dir

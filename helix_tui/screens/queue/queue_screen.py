@@ -109,8 +109,8 @@ def _bead_row(bead_id: str, caption: str, world: RowContext, titles: Titles, wid
     right = [(cut(note.text, width // 3), note.role)] if note is not None else []
     title, ink = title_of(bead_id, world.queue.beads)
     room = width - 2 - (width_of(right) + 1 if right else 0)
-    left: list[Span] = [(f"{sign.glyph} ", sign.ink), (titles.shortened(title, room), ink)]
-    return Row(f"{caption}:{bead_id}", tuple(spread(left, right, width)))
+    spans: list[Span] = [(f"{sign.glyph} ", sign.ink), (titles.shortened(title, room), ink)]
+    return Row(f"{caption}:{bead_id}", tuple(spread(spans, right, width)))
 
 
 def _need_row(need: Need, times: int, world: RowContext, titles: Titles, width: int) -> Row:

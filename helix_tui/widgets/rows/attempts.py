@@ -405,11 +405,11 @@ def _action_line(action: Action, run: Run, width: int) -> Line:
     ink = {"tool": "running", "error": "error bold"}.get(action.kind, "muted")
     name = cut(action.name, 9)
     target: Span = (action.target, "text" if action.kind == "tool" else "muted")
-    left: list[Span] = [(_INDENT, "text"), (f"{name:<9} " if wide else f"{name} ", ink), target]
+    spans: list[Span] = [(_INDENT, "text"), (f"{name:<9} " if wide else f"{name} ", ink), target]
     right = outcome(action.ok, action.duration_ms if wide else None) if action.kind == "tool" else []
     if wide:
         right.append((f"{figures.since_start(action.at, run.started_at):>9}", "muted"))
-    return spread(left, [(" ", "text"), *right] if right else [], width)
+    return spread(spans, [(" ", "text"), *right] if right else [], width)
 
 
 def paint_attempt(attempt: Attempt, board: Board, width: int) -> Line:

@@ -194,8 +194,8 @@ def bead_line(
     """
     sign = sign_of(bead, world)
     title = clean_line(bead.title, 400) or "(no title)"
-    left: list[Span] = [*lead, (sign.glyph, sign.ink), *gutter, (" ", "text")]
-    used = width_of(left)
+    spans: list[Span] = [*lead, (sign.glyph, sign.ink), *gutter, (" ", "text")]
+    used = width_of(spans)
     right = _state(bead, world, width, chosen)
     columns = [column.placed(*_CELLS[column.name](bead, world)) for column in bead_columns(width, chosen, order)]
     right = _shortened(right, width - used - TITLE_CELLS - width_of(columns)) + columns
@@ -204,8 +204,8 @@ def bead_line(
         right = [(links, "edge"), ("  ", "text"), *right]
     room = width - used - width_of(right) - (1 if right else 0)
     shown = titles.shortened(title, room) if titles is not None and room > 0 else title
-    left.append((shown, "muted" if faint else sign.title_ink))
-    return spread(left, right, width)
+    spans.append((shown, "muted" if faint else sign.title_ink))
+    return spread(spans, right, width)
 
 
 def _state(bead: Bead, world: RowContext, width: int, chosen: Sequence[str] | None) -> list[Span]:

@@ -305,7 +305,7 @@ def _compared(report: Report) -> FiguredRows:
         columns,
         map(_comparison, report.models),
         empty="needs costs of two models on one kind of bead",
-        note=_partly((cell for each in report.models for cell in (each.cheaper, each.dearer)), _PARTLY_SAVED),
+        note=_partly((cell for model in report.models for cell in (model.cheaper, model.dearer)), _PARTLY_SAVED),
     )
 
 
@@ -373,7 +373,7 @@ def _measures(report: Report) -> FiguredRows:
         Column("goal", 12, rank=2),
         Column("n", 5, rank=2),
     )
-    rows = [_measure(each) for each in report.measures]
+    rows = [_measure(measure) for measure in report.measures]
     empty = "no document has `metric:` in its frontmatter, and ddx measured none"
     return FiguredRows("measures", columns, rows, empty=empty)
 

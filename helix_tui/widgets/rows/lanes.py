@@ -131,16 +131,16 @@ class LaneList(RowList):
             lane = self._lane_of(self.selected_index) or self._lanes[0]
             self._show_columns([LaneColumn(lane, 0, self.size.width)])
             return
-        shown: list[Lane] = []
+        lanes: list[Lane] = []
         left = self.size.width
         for lane in self._lanes[self._first_lane :]:
-            if shown and lane.least > left:
+            if lanes and lane.least > left:
                 break
-            shown.append(lane)
+            lanes.append(lane)
             left -= lane.least
-        wide = [lane for lane in shown if len(lane.rows) > 1] or shown
+        wide = [lane for lane in lanes if len(lane.rows) > 1] or lanes
         columns, x = [], 0
-        for lane in shown:
+        for lane in lanes:
             extra = 0
             if lane in wide and left > 0:
                 extra = left // len(wide) + (wide.index(lane) < left % len(wide))

@@ -68,13 +68,13 @@ def file_paras(text: str, files: Sequence[Any]) -> list[Para]:
     if not files:
         return [Para("none", ((f"no file mentions “{clean_line(text, 60)}”", "muted"),))]
     paras = [section("files", "enter asks")]
-    for number, one in enumerate(files):
-        header: tuple[Span, ...] = ((f"  {clean_line(one.header, 100)}", "muted"),) if one.header else ()
-        key = open_key(one.file, one.line, f"file {number}")
-        paras.append(Para(key, ((clean_line(one.file, 300), "text bold"), *header), wrap="no", opens=True))
-        if one.text:
-            said: tuple[Span, ...] = ((f"{one.line:>6}  ", "edge"), (clean_line(one.text, 300), "text"))
-            paras.append(Para(open_key(one.file, one.line, f"line {number}"), said, wrap="no"))
+    for number, file in enumerate(files):
+        header: tuple[Span, ...] = ((f"  {clean_line(file.header, 100)}", "muted"),) if file.header else ()
+        key = open_key(file.file, file.line, f"file {number}")
+        paras.append(Para(key, ((clean_line(file.file, 300), "text bold"), *header), wrap="no", opens=True))
+        if file.text:
+            spans: tuple[Span, ...] = ((f"{file.line:>6}  ", "edge"), (clean_line(file.text, 300), "text"))
+            paras.append(Para(open_key(file.file, file.line, f"line {number}"), spans, wrap="no"))
     return paras
 
 
@@ -170,17 +170,19 @@ def _sources(document: Document) -> Iterator[Para]:
     sources = list(sources_of(document))
     if sources:
         yield section("sources", "enter opens")
-    for one in sources:
+    for source in sources:
         key = (
-            open_key(one.id, one.start, one.number) if one.kind == "file" else record_key(one.kind, one.id, one.number)
+            open_key(source.id, source.start, source.number)
+            if source.kind == "file"
+            else record_key(source.kind, source.id, source.number)
         )
-        header: tuple[Span, ...] = ((f"  {one.header}", "muted"),) if one.header else ()
-        yield Para(key, ((f"[{one.number}] ", "running"), (one.words, "text"), *header), hang=4, opens=True)
-        if one.lines:
-            file = one.file if one.kind == "file" else ""
-            yield from code_paras(f"source {one.number}", one.lines, file, one.start if file else 0, indent=4)
-        if one.more:
-            yield Para(f"more {one.number}", ((f"    … {counted(one.more, 'more line')}", "muted"),))
+        header: tuple[Span, ...] = ((f"  {source.header}", "muted"),) if source.header else ()
+        yield Para(key, ((f"[{source.number}] ", "running"), (source.words, "text"), *header), hang=4, opens=True)
+        if source.lines:
+            file = source.file if source.kind == "file" else ""
+            yield from code_paras(f"source {source.number}", source.lines, file, source.start if file else 0, indent=4)
+        if source.more:
+            yield Para(f"more {source.number}", ((f"    … {counted(source.more, 'more line')}", "muted"),))
 
 
 def _would_decide(document: Document) -> Iterator[Para]:

@@ -17,7 +17,7 @@ MAX_QUERIES = 4
 
 def compare_paras(changes: Sequence[Any], before: str, after: str) -> list[Para]:
     """How the items of two runs differ; ``changes`` are `core.ask`'s item changes."""
-    counts = {kind: sum(one.kind == kind for one in changes) for kind in _SIGNS}
+    counts = {kind: sum(change.kind == kind for change in changes) for kind in _SIGNS}
     said = " · ".join(f"{count} {kind}" for kind, count in counts.items())
     paras = [
         Para("before", (("− ", "error"), (clean_line(before, 300), "text"))),
@@ -25,14 +25,14 @@ def compare_paras(changes: Sequence[Any], before: str, after: str) -> list[Para]
         section("items", said),
     ]
     # differences come first
-    for number, one in enumerate(sorted(changes, key=lambda one: one.kind == "same")):
-        sign, ink = _SIGNS[one.kind]
-        hashes = one.after if one.kind in ("same", "added") else f"{one.before} → {one.after or 'gone'}"
-        place = " ".join(part for part in (clean_line(one.path, 200), clean_line(one.header, 120)) if part)
+    for number, change in enumerate(sorted(changes, key=lambda one: one.kind == "same")):
+        sign, ink = _SIGNS[change.kind]
+        hashes = change.after if change.kind in ("same", "added") else f"{change.before} → {change.after or 'gone'}"
+        place = " ".join(part for part in (clean_line(change.path, 200), clean_line(change.header, 120)) if part)
         paras.append(
             Para(
                 f"item {number}",
-                ((f"{sign} ", ink), (f"{one.type.replace('_', ' ')}  ", "muted"), (place, "text")),
+                ((f"{sign} ", ink), (f"{change.type.replace('_', ' ')}  ", "muted"), (place, "text")),
                 ((hashes, "muted"),),
                 hang=2,
             )
@@ -104,12 +104,12 @@ def _senses(document: Document) -> Iterator[Para]:
     if not scores:
         return
     yield section("senses", clean_line(document.get("ambiguity_reason"), 40).replace("_", " "))
-    for number, one in enumerate(scores):
-        label = clean_line(one.get("label"), 120)
-        chosen = one.get("label") == document.get("ambiguity_selected")
+    for number, score in enumerate(scores):
+        label = clean_line(score.get("label"), 120)
+        chosen = score.get("label") == document.get("ambiguity_selected")
         parts = (
-            f"mass {one.get('evidence_mass', 0):.2f} × coverage {one.get('slot_coverage_ratio', 0):.2f}"
-            f" × proof {one.get('proof_density', 0):.2f} = {one.get('score', 0):.2f}"
+            f"mass {score.get('evidence_mass', 0):.2f} × coverage {score.get('slot_coverage_ratio', 0):.2f}"
+            f" × proof {score.get('proof_density', 0):.2f} = {score.get('score', 0):.2f}"
         )
         ink = "text bold" if chosen else "text"
         spans: tuple[Span, ...] = ((f"{'▸' if chosen else ' '} {label}  ", ink), (parts, "muted"))

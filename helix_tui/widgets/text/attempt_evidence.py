@@ -304,11 +304,11 @@ def _ratchets(ratchets: Sequence[Ratchet]) -> Iterator[Para]:
     """Measured values, each with its threshold."""
     if not ratchets:
         return
-    worse = sum(not each.passed for each in ratchets)
+    worse = sum(not ratchet.passed for ratchet in ratchets)
     yield section(f"ratchets {len(ratchets)}", f"{worse} worse" if worse else "", key="ratchets")
-    for number, each in enumerate(ratchets):
-        glyph, ink = figures.CHECK_SIGNS["passed" if each.passed else "failed"]
-        yield Para(f"ratchet {number}", ((f"{glyph} ", ink), (each.describe(), "text")), hang=2)
+    for number, ratchet in enumerate(ratchets):
+        glyph, ink = figures.CHECK_SIGNS["passed" if ratchet.passed else "failed"]
+        yield Para(f"ratchet {number}", ((f"{glyph} ", ink), (ratchet.describe(), "text")), hang=2)
 
 
 def _checks(checks: Sequence[AttemptCheck]) -> Iterator[Para]:

@@ -273,10 +273,10 @@ class _Rows:
             self.line([("? ", ink), (clean_line(bead_id, 80), "text"), (" is not in the tracker", ink)], key)
             return
         sign = sign_of(bead, world)
-        left: list[Span] = [(f"{sign.glyph} ", sign.ink), (short_id(clean_line(bead_id, 60)), "muted"), (" ", "text")]
-        left.append((clean_line(bead.title, 300), sign.title_ink))
+        spans: list[Span] = [(f"{sign.glyph} ", sign.ink), (short_id(clean_line(bead_id, 60)), "muted"), (" ", "text")]
+        spans.append((clean_line(bead.title, 300), sign.title_ink))
         note = world.note_on(bead)
-        self.line(spread(left, [(note.text, note.role)] if note is not None else [], self.width), key)
+        self.line(spread(spans, [(note.text, note.role)] if note is not None else [], self.width), key)
 
 
 def _identity(bead: Bead, world: RowContext) -> Line:

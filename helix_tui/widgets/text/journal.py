@@ -104,7 +104,7 @@ class ChangeRows(RowSource):
             kind, _, text = key.partition(" ")
             return rule(text, width) if kind == "day" else [("! ", "attention bold"), (text, "attention")]
         sign = row.sign
-        left: list[Span] = [(f"{sign.glyph} ", sign.ink), (row.title, sign.title_ink)]
+        spans: list[Span] = [(f"{sign.glyph} ", sign.ink), (row.title, sign.title_ink)]
         note: list[Span] = []
         # the usual state is not shown; "nothing changed" only if there is room
         if row.state not in ("done", "failed") or (width >= WIDE_ROW and row.state != "done"):
@@ -112,7 +112,7 @@ class ChangeRows(RowSource):
         if width >= WIDE_ROW:
             note += [(cut(row.who, 12), "muted"), (" ", "text")]
         age = format_age((self._now - row.at) / NS)
-        return spread(left, [*note, (f"{age:>4}", "muted")], width)
+        return spread(spans, [*note, (f"{age:>4}", "muted")], width)
 
     def paint_more(self, index: int, width: int) -> Sequence[Line]:
         row = self._lines[index][1]

@@ -116,8 +116,8 @@ class PromptPane(FoldPane):
             one_line = "\n" not in part.text.strip() and len(part.text) <= SHORT
             about: tuple[Span, ...] = ((f"  {part.about}", "muted"),) if part.about else ()
             if one_line:
-                said: tuple[Span, ...] = ((f"  {part.text.strip()}", "text"),) if part.text.strip() else ()
-                yield Para(key, ((part.name, "edge bold"), *said, *about), hang=2, landmark=True)
+                spans: tuple[Span, ...] = ((f"  {part.text.strip()}", "text"),) if part.text.strip() else ()
+                yield Para(key, ((part.name, "edge bold"), *spans, *about), hang=2, landmark=True)
                 continue
             folded, lines = self.is_folded(key), part.text.count("\n") + 1
             mark: Span = ("▸ " if folded else "▾ ", "running")

@@ -228,8 +228,8 @@ def _ending(event: Event) -> list[Span]:
 
 def _row(when: Span, name: Span, body: list[Span], ending: list[Span], column: int, width: int) -> Line:
     label = cut(name[0], column - 1)
-    left: list[Span] = [when, (label + " " * max(1, column - len(label)), name[1]), *body]
-    return spread(left, [(" ", "text"), *ending] if ending else [], width)
+    spans: list[Span] = [when, (label + " " * max(1, column - len(label)), name[1]), *body]
+    return spread(spans, [(" ", "text"), *ending] if ending else [], width)
 
 
 class TranscriptPane(RowList):
@@ -307,9 +307,9 @@ class TranscriptPane(RowList):
             if events[place].kind in _SAID:
                 event = events[place]
                 text = _without(_LOOKS[event.kind][0], event.summary)
-                said = Prose(text, self._text_width, more=len(event.detail or "") > len(event.summary) + 1)
-                if said.below:
-                    self._prose[place] = said
+                prose = Prose(text, self._text_width, more=len(event.detail or "") > len(event.summary) + 1)
+                if prose.below:
+                    self._prose[place] = prose
         self._prose_seen = len(events)
 
     def _to_end(self) -> None:

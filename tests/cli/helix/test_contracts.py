@@ -182,7 +182,7 @@ def test_guidance_that_a_stage_needs_is_a_question(helix: Any, stage: StageFacto
     world = stage([row("a-1")])
     world.answers("FRAME_STATUS: GUIDANCE_NEEDED\n- Which market is it for?\n")
     assert helix(world, "frame").code == 0
-    assert [(each.kind, each.text) for each in world.questions] == [("guidance", "Which market is it for?")]
+    assert [(question.kind, question.text) for question in world.questions] == [("guidance", "Which market is it for?")]
 
 
 # --- input -------------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def test_medium_asks_about_conflicts_and_gaps(helix: Any, stage: StageFactory) -
     world = stage([row("a-1")])
     world.answers(CONFLICTS.format(made="none"))
     helix(world, "input", "x")
-    assert [(each.kind, each.text) for each in world.questions] == [
+    assert [(question.kind, question.text) for question in world.questions] == [
         ("conflict", "A or B"),
         ("gap", "FEAT-9 is missing"),
     ]
@@ -489,8 +489,8 @@ def test_tracker_has_every_verb_of_ddx_bead(helix: Any, stage: StageFactory) -> 
     assert helix(world, "tracker", "update", made, "--set", "spec-id=S-1").code == 0
     assert world.rows()[made]["spec-id"] == "S-1"
     listed = {verb: helix(world, "tracker", verb, "--json").out for verb in ("list", "ready", "status")}
-    assert {each["id"] for each in json.loads(listed["list"])} == {"a-1", "a-2", made}
-    assert [each["id"] for each in json.loads(listed["ready"])] == [made, "a-1"]
+    assert {load["id"] for load in json.loads(listed["list"])} == {"a-1", "a-2", made}
+    assert [load["id"] for load in json.loads(listed["ready"])] == [made, "a-1"]
     assert json.loads(listed["status"])["total"] == 3
     assert helix(world, "tracker", "blocked").code == 0
     assert helix(world, "tracker", "dep", "remove", "a-2", "a-1").code == 0

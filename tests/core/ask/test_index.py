@@ -80,8 +80,8 @@ def test_source_stands_before_its_test_and_its_document(index: RepositoryIndex) 
 
 
 def test_every_score_is_the_sum_of_its_channels_times_the_prior(index: RepositoryIndex) -> None:
-    for one in index.search("how is a lease renewed").files:
-        assert one.score == pytest.approx(sum(one.channels.values()) * one.prior)
+    for file in index.search("how is a lease renewed").files:
+        assert file.score == pytest.approx(sum(file.channels.values()) * file.prior)
 
 
 def test_a_span_is_the_lines_it_names(index: RepositoryIndex) -> None:
@@ -118,14 +118,18 @@ def test_past_commits_speak_for_their_files(index: RepositoryIndex) -> None:
     (commit,) = index.commits("start with leases", 5)
     assert commit.header == "Start with leases"
     assert "store/holders.py" in commit.text
-    assert all("commits" in one.channels for one in index.search("start with leases").files)
+    assert all("commits" in file.channels for file in index.search("start with leases").files)
 
 
 def test_in_a_folder_below_gits_root_the_past_has_the_paths_of_the_work_tree(tmp_path: Path) -> None:
     make(tmp_path / "r", {**{f"part/{file}": text for file, text in FILES.items()}, "other.py": "x = 1\n"})
     (tmp_path / "r" / "part" / ".ddx").mkdir()
     index, past = index_of(tmp_path / "r" / "part"), index_of(tmp_path / "r" / "part", "HEAD")
-    assert [one.file for one in past.documents()] == [one.file for one in index.documents()] == sorted(FILES)
+    assert (
+        [document.file for document in past.documents()]
+        == [document.file for document in index.documents()]
+        == sorted(FILES)
+    )
     assert past.lines("docs/guide.md") == index.lines("docs/guide.md") != []
     (commit,) = index.commits("start with leases", 5)
     assert commit.text.split("\n\n")[1].split("\n") == sorted(FILES)
@@ -162,8 +166,8 @@ def test_blobs_are_read_on_after_a_large_a_lacking_and_a_killed_one(tmp_path: Pa
 def test_a_revision_holds_the_same_bytes_under_each_name_that_has_them(tmp_path: Path) -> None:
     """An empty ``__init__.py`` and an empty note are one content to git, and two files to a reader."""
     root = make(tmp_path / "r", {"a.py": "value = 1\n", "b.md": "value = 1\n", "c.py": "value = 1\n", "d.txt": "x\n"})
-    files = [one.file for one in index_of(root, "HEAD").documents()]
-    assert files == [one.file for one in index_of(root).documents()] == ["a.py", "b.md", "c.py", "d.txt"]
+    files = [document.file for document in index_of(root, "HEAD").documents()]
+    assert files == [document.file for document in index_of(root).documents()] == ["a.py", "b.md", "c.py", "d.txt"]
 
 
 def test_what_a_build_left_behind_stands_behind_its_source(tmp_path: Path) -> None:
@@ -179,7 +183,7 @@ def test_data_is_read_up_to_a_megabyte_and_what_is_left_out_is_told(tmp_path: Pa
     index = open_index(find_project(make(tmp_path / "r", files)))
     notes = index.refresh().notes
     assert 256 << 10 < len(files["atlas.json"]) < 1 << 20 < len(files["dump.json"])
-    assert [one.file for one in index.documents()] == ["a.py", "atlas.json"]
+    assert [document.file for document in index.documents()] == ["a.py", "atlas.json"]
     assert [note for note in notes if "dump.json is too large to be searched" in note]
 
 
@@ -226,11 +230,11 @@ def test_the_number_of_a_document_names_it(tmp_path: Path) -> None:
 def kept(tmp_path: Path) -> Iterator[tuple[Path, IndexKeeper, Callable[[str], bool]]]:
     """A repository that is followed, and a wait for one of its files to be searchable."""
     root = make(tmp_path / "followed", FILES)
-    told = threading.Condition()
+    condition = threading.Condition()
 
     def tell(_: State) -> None:
-        with told:
-            told.notify_all()
+        with condition:
+            condition.notify_all()
 
     keeper = IndexKeeper(find_project(root), tell)
 
@@ -239,8 +243,8 @@ def kept(tmp_path: Path) -> Iterator[tuple[Path, IndexKeeper, Callable[[str], bo
             index = keeper.index()
             return index is not None and any(line in span.text for span in index.search(line).spans)
 
-        with told:
-            return told.wait_for(found, 30)
+        with condition:
+            return condition.wait_for(found, 30)
 
     keeper.start()
     assert keeper.index() is not None
@@ -288,14 +292,15 @@ def _watches() -> int:
 def test_words_side_by_side_name_what_they_make_joined(tmp_path: Path) -> None:
     files = {"net/agents.py": "class UserAgent:\n    pass\n", "other.py": "user = agent = 1\n"}
     joined = {
-        one.file: one.channels for one in index_of(make(tmp_path / "r", files)).search("which user agent is sent").files
+        file.file: file.channels
+        for file in index_of(make(tmp_path / "r", files)).search("which user agent is sent").files
     }
     assert "symbol" in joined["net/agents.py"]
     assert "symbol" not in joined["other.py"]
 
 
 def test_a_misspelt_name_is_found_by_the_nearest_one(index: RepositoryIndex) -> None:
-    found = {one.file: one.channels for one in index.search("where is renew_leese").files}
+    found = {file.file: file.channels for file in index.search("where is renew_leese").files}
     assert "fuzzy" in found["store/holders.py"]
 
 
@@ -305,7 +310,7 @@ def test_a_frame_of_a_stack_trace_and_a_module_name_their_files(index: Repositor
         'File "/home/me/store/worker.py", line 5',
         "import of store.worker fails",
     ):
-        named = [one.file for one in index.search(text).files if "mention" in one.channels]
+        named = [file.file for file in index.search(text).files if "mention" in file.channels]
         assert named == ["store/worker.py"], text
 
 
@@ -313,7 +318,7 @@ def test_files_that_are_gone_are_gone_from_every_table(index: RepositoryIndex, t
     git(tmp_path / "r", "rm", "-q", "store/holders.py")
     index.refresh()
     assert not index.definitions("renew_lease")
-    assert "store/holders.py" not in {one.file for one in index.search("renew_lease LeaseTable holders").files}
+    assert "store/holders.py" not in {file.file for file in index.search("renew_lease LeaseTable holders").files}
 
 
 def test_a_revision_begins_with_what_the_work_tree_has(index: RepositoryIndex, tmp_path: Path) -> None:
@@ -326,12 +331,12 @@ def test_a_revision_begins_with_what_the_work_tree_has(index: RepositoryIndex, t
 
 
 def test_records_are_searched_apart_from_files(index: RepositoryIndex) -> None:
-    before = [(one.file, one.score) for one in index.search("renew a lease").files]
+    before = [(file.file, file.score) for file in index.search("renew a lease").files]
     texts = {"bead:fy-1a2b": "# Renew the lease\n\n## Attempt 1\n\nIt failed at the lease.\n", "memory:m": "# Tide\n"}
     index.take_records({path: path for path in texts}, texts.__getitem__)
-    assert [(one.file, one.score) for one in index.search("renew a lease").files] == before
+    assert [(file.file, file.score) for file in index.search("renew a lease").files] == before
     assert index.search_records(read_question("lease failed"), 5)[0].header == "Renew the lease > Attempt 1"
-    assert {one.file for one in index.search_records(read_question("what of fy-1a2b"), 5)} == {"bead:fy-1a2b"}
+    assert {record.file for record in index.search_records(read_question("what of fy-1a2b"), 5)} == {"bead:fy-1a2b"}
     assert index.lines("bead:fy-1a2b", 1, 1) == ["# Renew the lease"]
     index.take_records({"memory:m": "other"}, texts.__getitem__)
     assert index.search_records(read_question("lease failed"), 5) == []

@@ -40,7 +40,7 @@ CODE = {
 def test_definitions_are_found_with_what_encloses_them(name: str) -> None:
     text, wanted = CODE[name]
     pieces, _ = read_pieces(text.encode(), language_of(name))
-    assert wanted <= {one.header for one in pieces.definitions}
+    assert wanted <= {definition.header for definition in pieces.definitions}
 
 
 def test_every_name_of_a_block_of_go_is_a_definition() -> None:
@@ -49,7 +49,7 @@ def test_every_name_of_a_block_of_go_is_a_definition() -> None:
         '\tErrClosed = errors.New("closed")\n)\n\ntype (\n\tBerth int\n\tQuay = Berth\n)\n'
     )
     pieces, _ = read_pieces(text.encode(), "go")
-    assert [(one.header, one.start, one.end) for one in pieces.definitions] == [
+    assert [(definition.header, definition.start, definition.end) for definition in pieces.definitions] == [
         ("Low", 4, 4),
         ("High", 6, 6),
         ("First", 7, 7),

@@ -31,9 +31,9 @@ FILES = {
 
 
 def template() -> dict[str, Any]:
-    found = re.search(r"```json\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert found is not None
-    tree = json.loads(found[1])
+    match = re.search(r"```json\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert match is not None
+    tree = json.loads(match[1])
     assert isinstance(tree, dict)
     return tree
 
@@ -157,8 +157,8 @@ def test_a_full_path_shows_what_is_around_without_a_tree_too(tmp_path: Path) -> 
     }
     assert set(walks["anchors_only"]) < set(walks["root_to_anchor"]) < set(walks["full_path"])
     assert {"Renewal", "Grace"} <= set(walks["full_path"])
-    for told in walks.values():
-        assert len(told) == len(set(told)), "a section that bears evidence is not also told as one around another"
+    for walk in walks.values():
+        assert len(walk) == len(set(walk)), "a section that bears evidence is not also told as one around another"
 
 
 @pytest.mark.long

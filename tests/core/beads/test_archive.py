@@ -30,9 +30,9 @@ def test_only_what_is_asked_for_is_found(tmp_path: Path) -> None:
     assert (len(archive.beads), archive.rows, len(archive.dropped)) == (2, 4, 1)
     assert list(only_archived(archive, {"b-0"})) == ["b-00"]  # the tracker's row wins
     assert read_archive(path) is archive
-    found = find_archived(path, ["b-0", "nobody"])
-    assert set(found) == {"b-0"}
-    assert (found["b-0"].title, found["b-0"].words) == ("Old", "closed on 2026-05-07 and archived")
+    archived = find_archived(path, ["b-0", "nobody"])
+    assert set(archived) == {"b-0"}
+    assert (archived["b-0"].title, archived["b-0"].words) == ("Old", "closed on 2026-05-07 and archived")
     assert find_archived(path, []) == {}
     assert find_archived(tmp_path / "none", ["b-0"]) == {}
     assert read_archive(tmp_path / "none").missing

@@ -28,21 +28,21 @@ def queue_of(edges: dict[str, str], **status: str) -> Queue:
 
 def test_the_circle_is_the_way_round_not_the_list_of_its_beads() -> None:
     queue = queue_of({"a": "c", "b": "a", "c": "b"})
-    found = circle_of(queue, "b")
-    assert found is not None
-    assert found.path() == "b → a → c → b"
+    circle = circle_of(queue, "b")
+    assert circle is not None
+    assert circle.path() == "b → a → c → b"
 
 
 def test_cuts_say_what_is_ready_without_the_edge() -> None:
-    found = circle_of(queue_of({"a": "b", "b": "a x", "x": ""}), "a")
-    assert found is not None
-    assert found.cuts == (Cut("a", "b", True), Cut("b", "a", False))
+    circle = circle_of(queue_of({"a": "b", "b": "a x", "x": ""}), "a")
+    assert circle is not None
+    assert circle.cuts == (Cut("a", "b", True), Cut("b", "a", False))
 
 
 def test_a_bead_can_wait_on_itself() -> None:
-    found = circle_of(queue_of({"a": "a"}), "a")
-    assert found is not None
-    assert (found.path(), found.cuts) == ("a → a", (Cut("a", "a", True),))
+    circle = circle_of(queue_of({"a": "a"}), "a")
+    assert circle is not None
+    assert (circle.path(), circle.cuts) == ("a → a", (Cut("a", "a", True),))
 
 
 def test_whoever_waits_on_a_circle_learns_of_it() -> None:
@@ -66,9 +66,9 @@ def test_a_circle_goes_along_edges_and_comes_back(edges: dict[str, set[str]]) ->
     queue = queue_of({bead_id: " ".join(sorted(targets)) for bead_id, targets in edges.items()})
     circled = {bead_id for group in queue.graph.cycles for bead_id in group}
     for bead_id in edges:
-        found = circle_of(queue, bead_id)
-        assert (found is not None) == (bead_id in circled)
-        if found is not None:
-            assert found.ids[0] == bead_id
-            for waiter, needed in zip(found.ids, (*found.ids[1:], bead_id), strict=True):
+        circle = circle_of(queue, bead_id)
+        assert (circle is not None) == (bead_id in circled)
+        if circle is not None:
+            assert circle.ids[0] == bead_id
+            for waiter, needed in zip(circle.ids, (*circle.ids[1:], bead_id), strict=True):
                 assert needed in edges[waiter]

@@ -231,7 +231,7 @@ def test_no_text_breaks_the_filter(text: str) -> None:
 
 def test_every_field_has_an_example_that_the_language_understands() -> None:
     for name, field in FIELDS.items():
-        found = parse_query(field.example)
-        assert found or found.order, name
-        assert not found.problem, field.example
+        query = parse_query(field.example)
+        assert query or query.order, name
+        assert not query.problem, field.example
         assert name in field.example

@@ -59,8 +59,8 @@ def _documents(part: str, change: Callable[[dict[str, Any]], dict[str, Any]]) ->
 def _all(*retellings: Retelling) -> Retelling:
     def retell(entry: Entry) -> Iterator[Entry]:
         entries = [entry]
-        for one in retellings:
-            entries = [told for before in entries for told in one(before)]
+        for retelling in retellings:
+            entries = [told for before in entries for told in retelling(before)]
         yield from entries
 
     return retell

@@ -196,11 +196,11 @@ print("About it.\\n\\nUsage:\\n  ddx " + " ".join(words) + " [flags]\\n\\nFlags:
 )  # fmt: skip
 def test_each_verb_is_asked_for_by_its_own_help(make, helps, drain, plan) -> None:  # type: ignore[no-untyped-def]
     ddx = make(HELPS.format(helps=json.dumps(helps)))
-    found = dialect_of(ddx.path, ddx.root)
-    assert (found.drain, "plan" in found.verbs, found.proven) == (drain, plan, False)
+    dialect = dialect_of(ddx.path, ddx.root)
+    assert (dialect.drain, "plan" in dialect.verbs, dialect.proven) == (drain, plan, False)
     if drain:
-        assert not found.verbs["drain"].knows("--wat")
-    assert dialect_of(ddx.path, ddx.root) is found, "asked once for one executable"
+        assert not dialect.verbs["drain"].knows("--wat")
+    assert dialect_of(ddx.path, ddx.root) is dialect, "asked once for one executable"
 
 
 def test_a_flag_that_a_help_only_mentions_is_none_of_its_flags() -> None:

@@ -288,7 +288,7 @@ def test_an_operation_of_another_form_is_refused_rather_than_guessed(values: obj
 
 
 def _operations(kind: type[operations.Operation]) -> st.SearchStrategy[operations.Operation]:
-    return st.builds(kind, **{each.name: st.from_type(each.type) for each in msgspec.structs.fields(kind)})
+    return st.builds(kind, **{field.name: st.from_type(field.type) for field in msgspec.structs.fields(kind)})
 
 
 def _entry(record: dict[str, Any]) -> JournalEntry:

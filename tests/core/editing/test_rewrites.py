@@ -32,7 +32,10 @@ def test_the_fields_that_a_write_adds_are_expected(tmp_path: Path) -> None:
     without = {name: value for name, value in ROW.items() if name not in ("schema_version", "priority")}
     beads = beads_of(tmp_path, a=ROW, b=without, c=without)
     dialect = msgspec.structs.replace(AUGUST, fills=FILLS)
-    found = {each.field: (each.before, each.after, each.beads) for each in expected_rewrites(beads, dialect, {})}
+    found = {
+        rewrite.field: (rewrite.before, rewrite.after, rewrite.beads)
+        for rewrite in expected_rewrites(beads, dialect, {})
+    }
     assert found == {"priority": (None, 0, ("b", "c")), "schema_version": (None, 1, ("b", "c"))}
     named = expected_rewrites(beads, dialect, {"b": ("priority",)})
     assert {each.field: each.beads for each in named} == {"priority": ("c",), "schema_version": ("b", "c")}
@@ -69,4 +72,4 @@ def test_what_was_expected_is_not_recorded_twice(tmp_path: Path) -> None:
     expected = expected_rewrites(before, msgspec.structs.replace(AUGUST, fills=FILLS), {})
     assert {each.field for each in expected} == set(FILLS)
     assert observed_rewrites(before, after, {}, expected) == ()
-    assert "status" in {each.field for each in observed_rewrites(before, after, {}, ())}
+    assert "status" in {rewrite.field for rewrite in observed_rewrites(before, after, {}, ())}

@@ -162,15 +162,15 @@ def test_memories_that_a_hook_gave_count_as_those_of_the_bead(root: Path) -> Non
 
 
 def test_a_metric_is_one_series_with_what_it_is_held_against(root: Path) -> None:
-    found = measure_of(root)
-    assert (found.title, found.goal, found.ratchet) == ("Start-up time", 100, 250)
-    assert (found.value, found.baseline, found.trend, found.holds) == (310, 120, "worse", False)
+    measure = measure_of(root)
+    assert (measure.title, measure.goal, measure.ratchet) == ("Start-up time", 100, 250)
+    assert (measure.value, measure.baseline, measure.trend, measure.holds) == (310, 120, "worse", False)
 
 
 def test_the_ratchet_is_the_one_that_the_newest_attempt_was_held_to(root: Path) -> None:
     attempt(root, 3, 90, "success", in_result=False, limit=200)
-    found = measure_of(root)
-    assert (found.ratchet, found.holds) == (200, True)
+    measure = measure_of(root)
+    assert (measure.ratchet, measure.holds) == (200, True)
 
 
 def test_what_the_store_observed_counts_as_well(root: Path) -> None:
@@ -187,9 +187,9 @@ def test_what_the_store_observed_counts_as_well(root: Path) -> None:
     (ddx / "exec-runs.d" / run).mkdir(parents=True)
     value = {"metric": {"value": 90, "unit": "ms", "comparison": {"baseline": 90, "direction": "lower-is-better"}}}
     (ddx / "exec-runs.d" / run / "result.json").write_text(json.dumps(value))
-    found = measure_of(root)
-    assert (found.value, found.trend, found.holds, len(found.samples)) == (90, "better", True, 3)
-    assert found.document()["last_attempt_id"] is None
+    measure = measure_of(root)
+    assert (measure.value, measure.trend, measure.holds, len(measure.samples)) == (90, "better", True, 3)
+    assert measure.document()["last_attempt_id"] is None
 
 
 def test_a_result_outside_the_store_is_not_read(root: Path, tmp_path: Path) -> None:

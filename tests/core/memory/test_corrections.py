@@ -38,9 +38,9 @@ def test_another_resolution_for_a_known_trigger_is_what_holds(opener: Opener, pl
     for found in (_of(memory, name), memory.recall(TRIGGER).found[0].memory, memory.list()[0]):
         assert (found.resolution, found.uses, found.revision) == (RIGHT, 0, 2)
     assert RIGHT in memory.inject(TRIGGER).text
-    assert [(each.number, each.memory.resolution, each.memory.failed) for each in memory.revisions(name)] == [
-        (1, WRONG, 1)
-    ]
+    assert [
+        (revision.number, revision.memory.resolution, revision.memory.failed) for revision in memory.revisions(name)
+    ] == [(1, WRONG, 1)]
 
 
 def test_the_words_of_the_newest_revision_find_it(words_only: MemoryStore) -> None:
@@ -70,7 +70,7 @@ def test_an_outcome_counts_for_the_revision_that_was_shown(words_only: MemorySto
     assert (older.memory.helped, older.memory.failed, older.memory.verified_failed) == (0, 1, 1)
     memory.feedback(utilized=[name], verified="passed", attempt="early", revise=True)
     assert memory.revisions(name)[0].memory.helped == 1
-    assert [each.revision for each in memory.outcomes(name)] == [1, 2]
+    assert [outcome.revision for outcome in memory.outcomes(name)] == [1, 2]
 
 
 PAIRS = [
@@ -164,7 +164,7 @@ def test_undoing_an_edit_keeps_what_the_revision_did_meanwhile(memory: MemorySto
     memory.feedback([name], [name], "failed")
     memory_changes.undo()
     assert (_of(memory, name).resolution, _of(memory, name).failed) == (WRONG, 0)
-    assert [(each.number, each.memory.failed) for each in memory.revisions(name)] == [(2, 1)]
+    assert [(revision.number, revision.memory.failed) for revision in memory.revisions(name)] == [(2, 1)]
 
 
 def test_an_edit_cannot_be_undone_over_a_newer_one(memory: MemoryStore) -> None:
@@ -222,7 +222,7 @@ def test_a_superseded_memory_stays_in_the_history_of_what_holds(words_only: Memo
     assert old not in [hit.memory.name for hit in memory.recall(TRIGGER, limit=10).found]
     assert {edge.to_name for edge in memory.edges(other)} == {new}
     memory.feedback(utilized=[old], verified="failed", attempt="early")
-    assert [(each.memory.name, each.memory.failed) for each in memory.revisions(new)] == [(old, 2)]
+    assert [(revision.memory.name, revision.memory.failed) for revision in memory.revisions(new)] == [(old, 2)]
     memory_changes.undo()
     assert memory.revisions(new) == []
     assert _of(memory, old).failed == 2

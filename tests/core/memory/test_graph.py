@@ -117,7 +117,7 @@ def test_edges_are_suggested_by_type_and_direction(memory: MemoryStore, plane: P
     ]
     assert found[0].confidence == pytest.approx(0.8, abs=1e-3)
     memory.relate(other, failure, "similar")
-    assert [each.rel_type for each in memory.suggest_edges(failure)] == ["solves"]
+    assert [edge.rel_type for edge in memory.suggest_edges(failure)] == ["solves"]
     assert memory.suggest_edges("nobody") == []
 
 
@@ -158,7 +158,7 @@ def test_what_was_removed_comes_back_whole(memory: MemoryStore, chain: list[str]
     assert memory.get(chain[1]) == before
     assert sorted(memory.edges(), key=lambda edge: edge.id) == edges
     assert len(memory.variants(chain[1])) == 1
-    assert [each.memory.helped for each in memory.revisions(chain[1])] == [2]
+    assert [revision.memory.helped for revision in memory.revisions(chain[1])] == [2]
     hit = memory.recall("The link number 1 of a chain but not in that way", limit=1).found[0]
     assert (hit.memory.name, round(hit.similarity or 0, 3)) == (chain[1], 1.0)
     assert memory.put_back(gone) == 0

@@ -44,13 +44,13 @@ def _everything(memory: MemoryStore) -> dict[str, Any]:
         "recall": lambda: memory.recall(QUERY, limit=50, expand=True).document(),
         "similar": lambda: [each.document() for each in memory.similar_recent(QUERY, threshold=0.1)],
         "inject": lambda: memory.inject(QUERY, attempt="a", limit=50).document(),
-        "injections": lambda: [each.document() for each in memory.injections()],
-        "edges": lambda: [each.document() for each in memory.edges()],
+        "injections": lambda: [injection.document() for injection in memory.injections()],
+        "edges": lambda: [edge.document() for edge in memory.edges()],
         "connected": lambda: [each.document() for name in names for each in memory.connected(name)],
         "variants": lambda: [memory.variants(name) for name in names],
-        "revisions": lambda: [each.document() for name in names for each in memory.revisions(name)],
+        "revisions": lambda: [revision.document() for name in names for revision in memory.revisions(name)],
         "feedback": lambda: memory.feedback(names, names[:3], attempt="f").document(),
-        "outcomes": lambda: [each.document() for each in memory.outcomes()],
+        "outcomes": lambda: [outcome.document() for outcome in memory.outcomes()],
         "assess": lambda: memory.assess(QUERY, "build the ferry app", ["a", "b"]).document(),
         "health": lambda: memory.health().document(),
         "prune": lambda: memory.prune(2, 0, apply=False).document(),
@@ -58,9 +58,9 @@ def _everything(memory: MemoryStore) -> dict[str, Any]:
         "edit": lambda: [memory.edit(n, MemoryEdit(type="pattern"), apply=False).document() for n in names],
         "proposals": lambda: [each.document() for each in Proposals(memory).all()],
         "journal": lambda: [each.document() for each in MemoryChanges(memory).all()],
-        "explorations": lambda: [each.document() for each in Plans(memory).explorations()],
-        "plans": lambda: [each.document() for each in Plans(memory).plans()],
-        "workspaces": lambda: [each.document() for each in Plans(memory).workspaces()],
+        "explorations": lambda: [exploration.document() for exploration in Plans(memory).explorations()],
+        "plans": lambda: [plan.document() for plan in Plans(memory).plans()],
+        "workspaces": lambda: [workspace.document() for workspace in Plans(memory).workspaces()],
     }
     return {door: ask() for door, ask in found.items()}
 
@@ -85,9 +85,9 @@ def _orchestrate(memory: MemoryStore, trigger: str, resolution: str) -> None:
             "tasks": [task, more | {"objective": f"{trigger} {resolution}"}],
         }
     )
-    made = plans.open_workspace(kept, kept.tasks[0])
+    workspace = plans.open_workspace(kept, kept.tasks[0])
     report = TaskReport("delivered", f"{trigger} {resolution}", (trigger, resolution))
-    plans.close_workspace(made.id, report, TaskCheck("passed", "`make test` passed"))
+    plans.close_workspace(workspace.id, report, TaskCheck("passed", "`make test` passed"))
     data = json.dumps({"failures": [{"trigger": trigger, "resolution": resolution}], "lineage": {"parents": [trigger]}})
     with memory.write() as db:  # as another program writes it
         db.execute("UPDATE workspace SET objective = ?, data = ?", (f"{trigger} {resolution}", data))

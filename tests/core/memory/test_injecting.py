@@ -15,8 +15,8 @@ from tests.core.memory.test_recalling import QUERY, _near
 
 
 def _memory(name: str, type_: str, helped: float = 0, failed: float = 0) -> Memory:
-    made = Memory(1, name, type_, "When importing auth models", "Move shared types", helped, failed)
-    return replace(made, verified_helped=helped, verified_failed=failed)
+    memory = Memory(1, name, type_, "When importing auth models", "Move shared types", helped, failed)
+    return replace(memory, verified_helped=helped, verified_failed=failed)
 
 
 def test_the_block_is_what_the_seed_shows() -> None:

@@ -115,7 +115,7 @@ def test_a_workspace_carries_memories_and_lineage(memory: MemoryStore) -> None:
     assert closed.feedback is not None
     assert (closed.workspace.status, closed.workspace.utilized) == ("blocked", second.injected)
     assert closed.feedback.unhelpful == second.injected
-    assert [each.id for each in plans.workspaces(stored.id)] == [second.id, first.id]
+    assert [workspace.id for workspace in plans.workspaces(stored.id)] == [second.id, first.id]
 
 
 def test_a_workspace_carries_no_secret_and_nothing_that_poses(memory: MemoryStore) -> None:
@@ -146,7 +146,7 @@ def test_rows_that_somebody_else_wrote_are_read_as_far_as_they_go(memory: Memory
 def test_explorations_are_kept(memory: MemoryStore) -> None:
     plans = Plans(memory)
     plans.add_exploration("Authenticate users", {"structure": ["src"]})
-    assert [json.loads(json.dumps(each.document()))["data"] for each in plans.explorations()] == [
+    assert [json.loads(json.dumps(exploration.document()))["data"] for exploration in plans.explorations()] == [
         {"structure": ["src"]}
     ]
 

@@ -84,7 +84,7 @@ def insert(path: Path, name: str, text: str) -> None:
 
 
 def waiting(memory: MemoryStore, name: str | None) -> list[Proposal]:
-    return [each for each in waiting_lessons(memory) if each.memory == name]
+    return [lesson for lesson in waiting_lessons(memory) if lesson.memory == name]
 
 
 def propose(agent: MemoryStore, type_: str = "failure") -> Proposal:

@@ -353,9 +353,9 @@ def test_without_an_encoder_a_word_close_in_meaning_finds_a_memory(words_only: M
 
 def test_without_an_encoder_a_word_of_the_trigger_counts_for_more(words_only: MemoryStore) -> None:
     named = name_of(words_only, "Rounding of invoices is off", "use integers everywhere")
-    told = name_of(words_only, "Integers overflow in the counter", "note them on the invoices")
+    name = name_of(words_only, "Integers overflow in the counter", "note them on the invoices")
     by_name = _by_name(words_only.recall("invoices").found)
-    assert by_name[named].relevance > by_name[told].relevance > 0
+    assert by_name[named].relevance > by_name[name].relevance > 0
 
 
 def test_words_of_the_query_are_sought_before_those_close_in_meaning() -> None:

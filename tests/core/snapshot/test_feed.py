@@ -243,8 +243,8 @@ def test_without_watches_changes_still_arrive_and_the_feed_says_so(
     monkeypatch.setattr("watchfiles.main.RustNotify", none_left)
     write(root / ".ddx", {"id": "a-1"})
     listener.live.start()
-    said, _ = listener.until(lambda snapshot: any(one.kind == "watch" for one in snapshot.notices))
-    assert "checked once a second" in next(one.text for one in said.notices if one.kind == "watch")
+    said, _ = listener.until(lambda snapshot: any(notice.kind == "watch" for notice in snapshot.notices))
+    assert "checked once a second" in next(notice.text for notice in said.notices if notice.kind == "watch")
     write(root / ".ddx", {"id": "a-1"}, {"id": "a-2"})
     listener.until(lambda snapshot: "a-2" in snapshot.tracker.beads)
     bundle = root / ".ddx" / "executions" / "20260820T101010-0000000a"
@@ -254,7 +254,7 @@ def test_without_watches_changes_still_arrive_and_the_feed_says_so(
     listener.until(lambda snapshot: any(one.bead_id == "a-2" for one in snapshot.attempts.newest(1)))
     monkeypatch.undo()
     shutil.rmtree(root / ".ddx")  # other folders: they are watched anew
-    listener.until(lambda snapshot: not any(one.kind == "watch" for one in snapshot.notices))
+    listener.until(lambda snapshot: not any(notice.kind == "watch" for notice in snapshot.notices))
 
 
 def test_without_watches_looking_at_everything_takes_a_tenth_of_the_time(

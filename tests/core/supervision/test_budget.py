@@ -89,8 +89,8 @@ def test_a_file_that_holds_no_budget_is_none(tmp_path: Path, raw: bytes) -> None
 
 
 def test_what_a_person_says_comes_before_what_is_kept() -> None:
-    kept = Budget(Limits(5.0, attempts=10), Limits(usd=20.0))
-    assert Budget(Limits(usd=1.0)).over(kept) == Budget(Limits(1.0, attempts=10), Limits(usd=20.0))
+    budget = Budget(Limits(5.0, attempts=10), Limits(usd=20.0))
+    assert Budget(Limits(usd=1.0)).over(budget) == Budget(Limits(1.0, attempts=10), Limits(usd=20.0))
 
 
 def spent(*usd: float | None, tokens: int | None = 1_000) -> Spending:

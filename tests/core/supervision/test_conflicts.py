@@ -83,7 +83,7 @@ def test_a_superseded_document_that_open_beads_name_is_resolvable(
 def test_what_declares_no_other_document_is_no_conflict(tmp_path: Path, fields: list[str]) -> None:
     write_document(tmp_path, "SD-1", *fields)
     write_document(tmp_path, "SD-2")
-    assert [each for each in find_conflicts(documents_of(tmp_path)) if each.kind != "gap"] == []
+    assert [conflict for conflict in find_conflicts(documents_of(tmp_path)) if conflict.kind != "gap"] == []
 
 
 def test_the_text_of_documents_is_not_judged(tmp_path: Path) -> None:
@@ -113,9 +113,9 @@ def test_authority_follows_the_kind_of_document(identity: str, path: str, tier: 
 def test_a_missing_document_is_one_gap_whoever_names_it(tmp_path: Path) -> None:
     write_document(tmp_path, "A", "depends_on: [FEAT-404]")
     write_document(tmp_path, "B", "depends_on: [FEAT-404]")
-    found = find_conflicts(documents_of(tmp_path), ["FEAT-404", "FEAT-405", "A"])
-    assert [(each.kind, each.missing) for each in found] == [("gap", "FEAT-404"), ("gap", "FEAT-405")]
-    assert found[1].text == "open beads name FEAT-405, which does not exist"
+    conflicts = find_conflicts(documents_of(tmp_path), ["FEAT-404", "FEAT-405", "A"])
+    assert [(each.kind, each.missing) for each in conflicts] == [("gap", "FEAT-404"), ("gap", "FEAT-405")]
+    assert conflicts[1].text == "open beads name FEAT-405, which does not exist"
 
 
 def test_a_missing_dependency_names_what_a_search_finds(tmp_path: Path) -> None:
@@ -134,11 +134,11 @@ def test_real_documents_have_no_conflict_but_what_ddx_misses(shared: Path, tmp_p
         archive.extractall(tmp_path, filter="data")
     documents = documents_of(tmp_path)
     missing = {issue.id for issue in documents.graph.issues if issue.kind == "missing_dep"}
-    assert {each.missing for each in find_conflicts(documents)} == missing
+    assert {conflict.missing for conflict in find_conflicts(documents)} == missing
 
 
 def test_beads_of_real_documents_that_are_superseded_are_told_of_the_replacement(shared: Path, tmp_path: Path) -> None:
     with tarfile.open(shared / "data" / "ddx" / "docs" / "ddx.tar.xz") as archive:
         archive.extractall(tmp_path, filter="data")
-    found = find_conflicts(documents_of(tmp_path), ["plan-2026-05-11-bead-backend-interfaces"])
-    assert [(each.kind, each.assumed) for each in found] == [("resolvable", "TD-027 holds")]
+    conflicts = find_conflicts(documents_of(tmp_path), ["plan-2026-05-11-bead-backend-interfaces"])
+    assert [(each.kind, each.assumed) for each in conflicts] == [("resolvable", "TD-027 holds")]

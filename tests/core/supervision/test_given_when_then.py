@@ -263,7 +263,7 @@ def _orphans(here: World) -> tuple[Orphan, ...]:
 
 def test_given_a_dead_process_and_an_old_claim_then_it_is_an_orphan(here: World, dead_pid: int) -> None:
     claim(here, dead_pid, OLD)
-    assert [each.bead_id for each in _orphans(here)] == ["far"]
+    assert [orphan.bead_id for orphan in _orphans(here)] == ["far"]
 
 
 @pytest.mark.parametrize("why", ["young", "alive", "elsewhere"])

@@ -98,8 +98,8 @@ def test_an_agent_has_one_of_the_open_tasks_of_its_type(tmp_path: Path) -> None:
         _tool_use("Task", "OBJECTIVE: the third", "c4", "helix:builder"),
     )
     every = spawned(path)
-    assert [each.call for each in open_tasks(every, "helix:builder")] == ["c2", "c4"]
-    assert [each.call for each in open_tasks(every, "explorer")] == ["c3"]
+    assert [task.call for task in open_tasks(every, "helix:builder")] == ["c2", "c4"]
+    assert [task.call for task in open_tasks(every, "explorer")] == ["c3"]
     assert open_tasks(every, "helix:planner") == []
 
 

@@ -154,11 +154,11 @@ def test_its_thread_tells_what_is_new_and_takes_drift_as_seen(world: WorldFactor
     here = world([row("a"), row("b")])
     look(here, monitor(here))
     here.rewrite("a", parent="b")
-    told: list[Concerns] = []
+    reported: list[Concerns] = []
     heard = threading.Semaphore(0)
 
     def tell(found: Concerns) -> None:
-        told.append(found)
+        reported.append(found)
         heard.release()
 
     watch = BackgroundMonitor(here.curator.project, tell, curator=here.again(who="helix"))
@@ -166,9 +166,9 @@ def test_its_thread_tells_what_is_new_and_takes_drift_as_seen(world: WorldFactor
     watch.start()
     try:
         assert heard.acquire(timeout=30)
-        assert [drift.bead_id for drift in told[-1].drift] == ["a"]
+        assert [drift.bead_id for drift in reported[-1].drift] == ["a"]
         watch.acknowledge(["a"])
         assert heard.acquire(timeout=30)
-        assert told[-1].drift == ()
+        assert reported[-1].drift == ()
     finally:
         watch.stop()

@@ -126,16 +126,16 @@ def test_a_broken_list_of_what_is_put_off_puts_little_off(tmp_path: Path, text: 
 
 
 def _wishes(action: str, need: Need, queue: Queue = QUEUE) -> list[tuple[str, str, str]]:
-    found = operations_for(action, [need], queue)  # type: ignore[arg-type]
-    return [(each.kind, each.bead_id, json.dumps(each.record()["values"])) for each in found]
+    operations = operations_for(action, [need], queue)  # type: ignore[arg-type]
+    return [(each.kind, each.bead_id, json.dumps(each.record()["values"])) for each in operations]
 
 
 def test_actions_become_operations_on_the_bead() -> None:
     assert _wishes("release", NEEDS[1]) == [("unclaim", "a", '{"force": false}')]
     assert _wishes("accept", NEEDS[2]) == [("set", "p", '{"fields": {"status": "open"}}')]
     assert _wishes("reject", NEEDS[2]) == [("cancel", "p", "{}")]
-    kept = Need("merge_conflict", "a", "kept", 0, attempt_id="20260821T100000-aaaaaaaa", kept_rev="c0ffee")
-    assert _wishes("reject", kept) == [("drop", "a", json.dumps({"attempt_id": kept.attempt_id, "rev": "c0ffee"}))]
+    need = Need("merge_conflict", "a", "kept", 0, attempt_id="20260821T100000-aaaaaaaa", kept_rev="c0ffee")
+    assert _wishes("reject", need) == [("drop", "a", json.dumps({"attempt_id": need.attempt_id, "rev": "c0ffee"}))]
     missing = Need("missing_dependency", "b", "waits on gone", 0)
     assert _wishes("undepend", missing) == [("undepend", "b", '{"on": "gone"}')]
     assert len(_wishes("undepend", Need("cycle", "x", "circle", 0))) == 1, "one cut breaks a circle"
@@ -144,7 +144,7 @@ def test_actions_become_operations_on_the_bead() -> None:
 
 def test_many_together_have_the_actions_that_all_have() -> None:
     def shared(*needs: Need, without: Without = lambda need: ()) -> list[str]:
-        return [each.id for each in shared_actions(needs, without)]
+        return [action.id for action in shared_actions(needs, without)]
 
     proposed, other = NEEDS[2], Need("proposed", "b", "no worker picks it", 0)
     assert shared(proposed, proposed) == ["accept", "reject", "land"]

@@ -399,7 +399,7 @@ def test_what_is_known_of_a_merge_is_said_and_decides_what_is_offered_first(conf
         offered = [each.id for each in actions_of(need, senseless(need, kept))]
         assert ("resolve" in offered) == bool(conflicts), "the key that resolves it, whatever kind it is"
         assert (offered[-1] == "land") == bool(conflicts or status == "review_block")
-        heading = [each.id for each in shared_actions([need, replace(need, bead_id="b")], lambda _: ())]
+        heading = [action.id for action in shared_actions([need, replace(need, bead_id="b")], lambda _: ())]
         assert ("land" in heading) == (not conflicts and status != "review_block")
 
 
@@ -410,9 +410,9 @@ def test_a_kept_change_may_be_landed_by_the_next_worker_until_it_is_rejected() -
         event = {"kind": "preserved-result-rejected", "body": f"result_rev={rev}\nreason=x"}
         told = {"kind": "execute-bead", "body": f"done\nresult_rev={kept.result_rev}"}
         tracker = parse_rows(json.dumps({"id": "a", "title": "t", "events": [told, event]}).encode())
-        found = needs_of(classify(tracker.beads, now=NOW), (), tracker, attempts=book, lands_kept=True)
-        assert [need.kept_rev for need in found] == [kept.result_rev]
-        assert said in found[0].reason, "another commit says nothing of this one"
+        needs = needs_of(classify(tracker.beads, now=NOW), (), tracker, attempts=book, lands_kept=True)
+        assert [need.kept_rev for need in needs] == [kept.result_rev]
+        assert said in needs[0].reason, "another commit says nothing of this one"
     (silent,) = needs_of(classify(tracker.beads, now=NOW), (), tracker, attempts=book)
     assert "next worker" not in silent.reason, "this ddx keeps it where it is"
 
@@ -422,9 +422,9 @@ def test_a_kept_change_that_was_dropped_waits_for_nobody() -> None:
     row = {"id": "a", "title": "t", "helix-assigned": "anna"}
     for dropped, expected in ((kept.attempt_id, []), ("20260101T000000-00000000", ["merge_conflict"])):
         tracker = parse_rows(json.dumps({**row, DROPPED: dropped}).encode())
-        found = needs_of(classify(tracker.beads, now=NOW), (), tracker, attempts=AttemptBook([kept]))
-        assert [need.kind for need in found] == expected, "an older drop says nothing of a newer attempt"
-        assert all(need.assigned == "anna" and need.attempt_id == kept.attempt_id for need in found)
+        needs = needs_of(classify(tracker.beads, now=NOW), (), tracker, attempts=AttemptBook([kept]))
+        assert [need.kind for need in needs] == expected, "an older drop says nothing of a newer attempt"
+        assert all(need.assigned == "anna" and need.attempt_id == kept.attempt_id for need in needs)
 
 
 def test_two_questions_of_one_kind_about_one_bead_are_two_needs() -> None:

@@ -189,10 +189,14 @@ def test_quiet_hours_are_those_of_the_local_day(text: str, at: str, quiet: bool)
 def test_settings_say_how_to_tell_and_what_cannot_be_read(tmp_path: Path) -> None:
     file = tmp_path / "settings.toml"
     file.write_text('notify = "tell me"\nnotify_terminal = ["bell", "osc9"]\nquiet = "22:00-07:00"\n')
-    found = load_settings(file)
-    assert (found.notify, found.notify_terminal, found.quiet_hours.start) == ("tell me", ("bell", "osc9"), 22 * 60)
-    assert found.problems == ()
+    settings = load_settings(file)
+    assert (settings.notify, settings.notify_terminal, settings.quiet_hours.start) == (
+        "tell me",
+        ("bell", "osc9"),
+        22 * 60,
+    )
+    assert settings.problems == ()
     file.write_text('notify = 3\nnotify_terminal = "bell"\nquiet = "late"\n')
-    found = load_settings(file)
-    assert (found.notify, found.notify_terminal) == ("", None)
-    assert [problem.partition(":")[0] for problem in found.problems] == ["notify", "notify_terminal", "quiet"]
+    settings = load_settings(file)
+    assert (settings.notify, settings.notify_terminal) == ("", None)
+    assert [problem.partition(":")[0] for problem in settings.problems] == ["notify", "notify_terminal", "quiet"]

@@ -79,7 +79,7 @@ def test_check_says_once_that_a_worker_is_gone(world: WorldFactory, dead: int) -
     here = world([claimed(dead, 7300, **{"execution-eligible": False})])
     state = here.curator.look()
     facts = gather_facts(state, orphans=orphans(here))
-    assert [each.bead_id for each in facts.orphans] == ["a"]
+    assert [orphan.bead_id for orphan in facts.orphans] == ["a"]
     assert facts.stalls == ()
     assert [run.bead_id for run in gather_facts(state).stalls] == ["a"]
 

@@ -99,13 +99,13 @@ def test_a_claim_that_is_no_orphan_any_more_is_not_released(world: WorldFactory)
     made = world([row("a-1", **claim, **{"claimed-pid": "999999", "claimed-machine": ""})])
     queue_state = made.curator.look()
     orphans = find_orphans(queue_state.runs, queue_state.queue)
-    assert [each.bead_id for each in orphans] == ["a-1"]
+    assert [orphan.bead_id for orphan in orphans] == ["a-1"]
     make = plan_release(orphans)
-    shown = made.curator.plan_steps("unclaim", "release", make, queue_state)
-    assert shown.steps
-    gone = plan_release(())
+    steps = made.curator.plan_steps("unclaim", "release", make, queue_state)
+    assert steps.steps
+    release = plan_release(())
     with pytest.raises(PlanChanged):
-        made.curator.run_steps("unclaim", "release", gone, shown=shown, again=True)
+        made.curator.run_steps("unclaim", "release", release, shown=steps, again=True)
     assert made.rows()["a-1"]["status"] == "in_progress"
 
 

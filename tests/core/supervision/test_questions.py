@@ -97,15 +97,15 @@ REV = "c0ffee" + "0" * 34
     ],
 )
 def test_an_answer_gives_up_what_is_kept_unless_it_says_land(text: str, status: str, then: list[Operation]) -> None:
-    kept = Attempt("20260820T100000-a", "a", status=status, status_source="event", result_rev=REV)
+    attempt = Attempt("20260820T100000-a", "a", status=status, status_source="event", result_rev=REV)
     bead = parse_rows(b'{"id":"a"}').beads["a"]
-    decided, *more = answering(bead, text, NOW, {"a": kept}.get)
+    decided, *more = answering(bead, text, NOW, {"a": attempt}.get)
     assert isinstance(decided, SetFields)
     assert decided.fields["helix-decision"] == text
     assert more == then
-    event = {"kind": "preserved-result-rejected", "body": f"result_rev={kept.result_rev}"}
+    event = {"kind": "preserved-result-rejected", "body": f"result_rev={attempt.result_rev}"}
     rejected = parse_rows(json.dumps({"id": "a", "events": [event]}).encode()).beads["a"]
-    assert len(answering(rejected, text, NOW, {"a": kept}.get)) == 1
+    assert len(answering(rejected, text, NOW, {"a": attempt}.get)) == 1
 
 
 def test_an_escalation_is_a_need_and_ends_with_the_decision(world: WorldFactory) -> None:

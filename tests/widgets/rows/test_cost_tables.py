@@ -42,9 +42,9 @@ PARTLY = (attempt("a", "partly", 0.1), attempt("a", "partly", None), attempt("b"
 
 
 def test_the_cheapest_for_bugs_is_one_whose_cost_is_known_and_the_table_says_so() -> None:
-    said = lines_of(table_of("kinds", report_of(*PARTLY)))
-    assert ["exact" in said[1], "≥$0.10" in said[2]] == [True, True]
-    assert "≥ some costs unknown: after exact costs" in said[-1]
+    lines = lines_of(table_of("kinds", report_of(*PARTLY)))
+    assert ["exact" in lines[1], "≥$0.10" in lines[2]] == [True, True]
+    assert "≥ some costs unknown: after exact costs" in lines[-1]
     exact = lines_of(table_of("kinds", report_of(PARTLY[0], PARTLY[2])))
     assert not any("≥" in line for line in exact)
 
@@ -57,10 +57,10 @@ def test_an_experiment_whose_cost_is_known_in_part_does_not_win() -> None:
 
 
 def test_what_a_cheaper_model_saves_is_a_bound_where_a_cost_is_one() -> None:
-    said = lines_of(table_of("cheaper model", report_of(*PARTLY)))
+    lines = lines_of(table_of("cheaper model", report_of(*PARTLY)))
     # the cheaper one landed one bead for at least $0.10: it saves at most $4.90
-    assert "≤$4.90" in said[1]
-    assert said[-1].strip().startswith("≥ at least, ≤ at most")
+    assert "≤$4.90" in lines[1]
+    assert lines[-1].strip().startswith("≥ at least, ≤ at most")
 
 
 def test_an_empty_table_names_what_would_fill_it() -> None:

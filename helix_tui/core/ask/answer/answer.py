@@ -144,9 +144,11 @@ def compose(question: Question, kept: Sequence[Kept], passages: Sequence[Passage
     sources = _Sources()
     there = {one.entry.span.key for one in kept}
     # a passage that compaction dropped is not evidence of this answer, so it is not quoted either
-    quoted = [one for one in passages if one.found.key in there]
+    quoted = [passage for passage in passages if passage.found.key in there]
     sections: list[Section] = []
-    defining = [(one, *said) for one in quoted for said in _definitions(one.span, question)[:1]][:MOST_DEFINITIONS]
+    defining = [(one, *definition) for one in quoted for definition in _definitions(one.span, question)[:1]][
+        :MOST_DEFINITIONS
+    ]
     if defining:
         lines = (
             f"{clean_line(said, 400)} {sources.cite(one.found, one.span.start + at, one.span.start + at)}"
@@ -303,7 +305,7 @@ def model_items(cited: Sequence[Citation], entries: Iterable[PoolEntry]) -> tupl
         if len(items) >= MAX_MODEL_ITEMS:
             break
         span = entry.span
-        if not any(_overlap(one.span, span) for one in items):
+        if not any(_overlap(item.span, span) for item in items):
             items.append(Citation(len(items) + 1, span, span.start, span.end))
     return tuple(items)
 
@@ -325,7 +327,7 @@ def read_answer(
     """
     if reply.error:
         return ModelAnswer(refused=reply.error)
-    said = _USED.search(reply.text)
+    match = _USED.search(reply.text)
     text = _USED.sub("", reply.text).strip()
     # checked in the whole text, before claims are removed
     denial = denies(text, missing)
@@ -338,7 +340,7 @@ def read_answer(
         return ModelAnswer(refused="none of its claims are in what it cites", grounding=grounding)
     left_out = tuple(claim for claim in grounding.claims if not claim.grounded)
     kept = _without(text, left_out)
-    named = tuple(int(number) for number in re.findall(r"\d+", said["list"])) if said is not None else ()
+    named = tuple(int(number) for number in re.findall(r"\d+", match["list"])) if match is not None else ()
     # a number that the model was not given is not an item
     used = dict.fromkeys(number for number in (*named, *cited_numbers(kept)) if number in sources)
     return ModelAnswer(kept, tuple(used), left_out, grounding)

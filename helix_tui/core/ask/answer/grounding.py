@@ -142,12 +142,12 @@ def _proper(claim: str) -> Iterator[str]:
 
 def _rests_on(claim: str, sources: Sequence[Span]) -> list[str]:
     """The source sentences with most of a claim's words."""
-    asked = terms_in(claim)
+    terms = terms_in(claim)
     shares = [
-        (len(asked & terms_in(sentence)) / len(asked), sentence)
+        (len(terms & terms_in(sentence)) / len(terms), sentence)
         for span in sources
         for sentence in _sentences(span)
-        if asked
+        if terms
     ]
     best = max((share for share, _ in shares), default=0.0)
     return [sentence for share, sentence in shares if share >= max(RESTS_ON, 0.9 * best)]

@@ -188,21 +188,21 @@ def _cut(index: RepositoryIndex, span: Span, begin: int, line: int) -> Span:
 
 def _distinct(ordered: Iterable[Passage], most: int) -> list[Passage]:
     """The first passages that neither overlap nor repeat a better one."""
-    taken: list[Passage] = []
+    passages: list[Passage] = []
     texts: set[str] = set()
     for one in ordered:
         span = one.span
         overlaps = any(
             other.span.file == span.file and other.span.start <= span.end and span.start <= other.span.end
-            for other in taken
+            for other in passages
         )
         said = " ".join(span.text.split())
         if not overlaps and said not in texts:
-            taken.append(one)
+            passages.append(one)
             texts.add(said)
-        if len(taken) >= most:
+        if len(passages) >= most:
             break
-    return taken
+    return passages
 
 
 # -- the encoder ---------------------------------------------------------------------------------------------
@@ -218,9 +218,9 @@ def _by_meaning(index: RepositoryIndex, question: Question, passages: Sequence[P
     if model is None or len(passages) < 2:
         return tuple(passages)
     asked = model.encode([question.text[:ASKED]])[0].astype(np.float64)
-    vectors = _vectors(index, model, [_compared(one) for one in passages])
+    vectors = _vectors(index, model, [_compared(passage) for passage in passages])
     alike = np.round((vectors * asked).sum(axis=1), _STEP)
-    order = _z(np.array([one.score for one in passages])) + ALPHA * _z(alike)
+    order = _z(np.array([passage.score for passage in passages])) + ALPHA * _z(alike)
     ranked = sorted(range(len(passages)), key=lambda at: (-round(float(order[at]), 6), at))
     return tuple(replace(passages[at], likeness=float(alike[at])) for at in ranked)
 

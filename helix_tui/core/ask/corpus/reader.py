@@ -485,4 +485,4 @@ def bodies(pieces: Pieces, lines: list[str]) -> list[str]:
 
 def names(pieces: Pieces) -> str:
     """The names of a file's definitions and headings."""
-    return "\n".join([one.name for one in pieces.definitions] + [title.text for title in pieces.titles])
+    return "\n".join([definition.name for definition in pieces.definitions] + [title.text for title in pieces.titles])

@@ -210,8 +210,10 @@ class Contents:
         for at in range(0, len(unread), _COMMITS_AT_ONCE):
             report(Progress("history", at, len(unread), time.monotonic() - begun))
             read = [
-                PastRow(one.sha, one.subject, one.body, one.files, _terms(f"{one.subject}\n{one.body}"))
-                for one in git.commits(unread[at : at + _COMMITS_AT_ONCE])
+                PastRow(
+                    commit.sha, commit.subject, commit.body, commit.files, _terms(f"{commit.subject}\n{commit.body}")
+                )
+                for commit in git.commits(unread[at : at + _COMMITS_AT_ONCE])
             ]
             with self._lock:
                 self._database.add_past(read)

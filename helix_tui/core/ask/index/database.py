@@ -357,13 +357,13 @@ class Database:
     def take(self, files: Sequence[ReadFile]) -> None:
         """Store files in place of what was stored under their paths; one that another process stored is skipped."""
         with self._writing() as connection:
-            paths = json.dumps([one.path for one in files])
+            paths = json.dumps([file.path for file in files])
             held = dict(
                 connection.execute(
                     "SELECT path, oid FROM file WHERE path IN (SELECT value FROM json_each(?))", (paths,)
                 ).fetchall()
             )
-            new = [one for one in files if held.get(one.path) != one.oid]
+            new = [file for file in files if held.get(file.path) != file.oid]
             _forget(connection, [one.path for one in new if one.path in held])
             for one in new:
                 _store(connection, one)
@@ -383,13 +383,13 @@ class Database:
             ).fetchall():
                 connection.execute("DELETE FROM past WHERE id = ?", (number,))
                 connection.execute("DELETE FROM message WHERE rowid = ?", (number,))
-            for one in commits:
-                row = (one.sha, stored(one.subject), stored(one.body), json.dumps(list(one.files)))
+            for commit in commits:
+                row = (commit.sha, stored(commit.subject), stored(commit.body), json.dumps(list(commit.files)))
                 done = connection.execute(
                     "INSERT OR IGNORE INTO past(sha, subject, body, files) VALUES(?, ?, ?, ?)", row
                 )
                 if done.rowcount:
-                    connection.execute("INSERT INTO message(rowid, terms) VALUES(?, ?)", (done.lastrowid, one.terms))
+                    connection.execute("INSERT INTO message(rowid, terms) VALUES(?, ?)", (done.lastrowid, commit.terms))
 
     def keep_vectors(self, rows: Sequence[tuple[str, bytes]]) -> None:
         """Store vectors, unless the file is busy or cannot be written: then they are computed again when needed."""

@@ -123,14 +123,14 @@ class RepositoryIndex(Contents):
         """Files and spans for a text, through every channel; of files of some roles only, if any is named."""
         question = read_question(query) if isinstance(query, str) else query
         found = self._search(question)
-        files = tuple(one for one in found.files if not roles or one.role in roles)
+        files = tuple(file for file in found.files if not roles or file.role in roles)
         rows: list[tuple[float, str, int, RankedFile]] = []
-        for one in files[: max(spans, _SPAN_FILES)]:
-            hits = found.hits.get(one.file, ())[:per_file]
+        for file in files[: max(spans, _SPAN_FILES)]:
+            hits = found.hits.get(file.file, ())[:per_file]
             # a file found by its name or its history may have no passage with a word of the question
             best = hits[0].score if hits else 1.0
             chunks = [(hit.chunk, hit.score / best) for hit in hits] or [(0, 1.0)]
-            rows += [(-one.score * (0.5 + 0.5 * share), one.file, chunk, one) for chunk, share in chunks]
+            rows += [(-file.score * (0.5 + 0.5 * share), file.file, chunk, file) for chunk, share in chunks]
         rows.sort(key=lambda row: row[:3])
         made = (self._span(one, chunk, -score) for score, _, chunk, one in rows[:spans])
         return FoundSpans(files, tuple(span for span in made if span is not None))
@@ -245,11 +245,13 @@ class RepositoryIndex(Contents):
         pairs = {(defined, number) for _, defined, number in self._database.defining([last]) if defined == last}
         rows = self._database.by_id({number for _, number in pairs})
         found = [
-            _definition(one.name, one.kind, rows[number], one.start, one.end, one.header)
+            _definition(
+                definition.name, definition.kind, rows[number], definition.start, definition.end, definition.header
+            )
             for defined, number in pairs
             if number in rows
-            for one in self.pieces(rows[number].path).definitions
-            if one.name == defined
+            for definition in self.pieces(rows[number].path).definitions
+            if definition.name == defined
         ]
         found.sort(key=lambda one: (one.role != "source", one.file, one.start, one.end))
         owners = owner.rpartition(".")[2]
@@ -262,9 +264,9 @@ class RepositoryIndex(Contents):
         """The definitions of a file in order of line."""
         rows = self._database.at([file])
         return [
-            _definition(one.name, one.kind, row, one.start, one.end, one.header)
+            _definition(definition.name, definition.kind, row, definition.start, definition.end, definition.header)
             for row in rows
-            for one in self.pieces(file).definitions
+            for definition in self.pieces(file).definitions
         ]
 
     @_asking
@@ -276,7 +278,7 @@ class RepositoryIndex(Contents):
         found: list[Use] = []
         for row in self._files_mentioning(name)[:_USE_FILES]:
             pieces = self.pieces(row.path)
-            defining = {one.start for one in pieces.definitions if one.name == name}
+            defining = {definition.start for definition in pieces.definitions if definition.name == name}
             for number, line in enumerate(self.lines(row.path), 1):
                 if name not in line or number in defining or not word.search(line[:_LONG_LINE]):
                     continue
@@ -351,8 +353,12 @@ class RepositoryIndex(Contents):
         """The kind of the lines, and the definition or section that contains them."""
         definitions = self.definitions_in(file)
         middle = (start + end) // 2
-        around = [one for one in definitions if one.start <= start and end <= one.end]
-        around = around or [one for one in definitions if one.start == start or one.start <= middle <= one.end]
+        around = [definition for definition in definitions if definition.start <= start and end <= definition.end]
+        around = around or [
+            definition
+            for definition in definitions
+            if definition.start == start or definition.start <= middle <= definition.end
+        ]
         if around:
             inner = max(around, key=lambda one: (one.start, -one.end))
             exact = inner.start == start

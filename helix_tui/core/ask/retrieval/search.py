@@ -71,7 +71,7 @@ class Searcher:
             if query and query not in queries:
                 queries.append(query)
             # a tree guides the search, but is not evidence
-            brought = [one for one in spans if one[0].file not in self.tree_files]
+            brought = [span for span in spans if span[0].file not in self.tree_files]
             grown = grown.with_spans(brought, step=step, query=query, policy=self._policy)
         return grown, queries
 

@@ -171,7 +171,7 @@ def _named_senses(library: RepositoryIndex, focus: tuple[str, ...]) -> Iterator[
 def _code_senses(library: RepositoryIndex, question: Question) -> Iterator[Sense]:
     """Yield definitions of the same name in different files; tests and examples do not count."""
     for name in question.names[:1]:
-        places = [found for found in library.definitions(name) if found.role == "source"]
+        places = [definition for definition in library.definitions(name) if definition.role == "source"]
         done = any(not is_declaration(found.file) for found in places)
         seen: set[tuple[str, str]] = set()
         for found in places:
@@ -270,10 +270,10 @@ def _is_proof(span: Span, focus: tuple[str, ...]) -> bool:
 
 def defines(line: str, focus: Sequence[str]) -> bool:
     """Whether a line defines a word: the word among its first few, then "is", "means" or similar, a colon or a dash."""
-    found = _SAYS_WHAT.search(line)
-    if found is None:
+    match = _SAYS_WHAT.search(line)
+    if match is None:
         return False
-    before = line[: found.start()]
+    before = line[: match.start()]
     return len(before.split()) <= len(focus) + 4 and terms_in(before).issuperset(focus)
 
 

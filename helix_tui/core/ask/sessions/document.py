@@ -43,11 +43,11 @@ def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict
         "answer": run.answer,
         "tier_selected": run.tier,
         "tier": run.result,
-        "citations": [_citation(one) for one in run.citations],
+        "citations": [_citation(citation) for citation in run.citations],
         "subject": list(run.question.words),
         "reranked": run.reranked,
         "partial": run.partial,
-        "passages": [_passage(one, run) for one in run.passages],
+        "passages": [_passage(passage, run) for passage in run.passages],
         "evidence": [_chosen(one) for one in run.compaction.kept],
         "dropped": [_chosen(one) for one in run.compaction.dropped],
         "slots": [
@@ -97,8 +97,8 @@ def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict
         "grounded_claim_ratio": run.grounding.ratio,
         "grounded_claim_threshold": run.grounding.threshold,
         "claims": [
-            {"text": one.text, "cites": list(one.cites), "grounded": one.grounded, "why": one.why}
-            for one in run.grounding.claims
+            {"text": claim.text, "cites": list(claim.cites), "grounded": claim.grounded, "why": claim.why}
+            for claim in run.grounding.claims
         ],
         "tree_walk_depth": run.depth,
         "tree_walk": [_walk_node(node) for node in run.walk],

@@ -82,7 +82,7 @@ def result_of(document: Document) -> Result:
     said = str(document.get("tier") or document.get("tier_selected"))
     results: tuple[Result, ...] = get_args(Result)
     taken = bool((document.get("model") or {}).get("taken"))
-    return next((one for one in results if one == said), _EARLIER.get(said, "answer" if taken else "sources"))
+    return next((result for result in results if result == said), _EARLIER.get(said, "answer" if taken else "sources"))
 
 
 def answer_blocks(document: Document, text: str | None = None) -> Iterator[Block]:
@@ -187,7 +187,7 @@ def not_found_of(document: Document) -> list[str]:
     if "not_found" in document:
         return [clean_line(label, 80) for label in document["not_found"]]
     slots = document.get("slots") or ()
-    return [clean_line(one.get("label"), 80) for one in slots if one.get("required") and not one.get("covered_by")]
+    return [clean_line(slot.get("label"), 80) for slot in slots if slot.get("required") and not slot.get("covered_by")]
 
 
 def what_would_decide(document: Document) -> list[str]:

@@ -288,9 +288,9 @@ class _Asking:
         # evidence of senses that were not chosen is dropped before anything is cut to fit
         belongs = list(prefer(ambiguity, pool.ordered)) if ambiguity.selected else []
         unwanted = frozenset(entry.span.key for entry, wanted in belongs if not wanted)
-        passages = [one for one in passages if one.found.key not in unwanted]
+        passages = [passage for passage in passages if passage.found.key not in unwanted]
         pool = pool.within(policy.max_files)
-        compaction = compact(pool.ordered, slots, policy, unwanted, [one.found.key for one in passages])
+        compaction = compact(pool.ordered, slots, policy, unwanted, [passage.found.key for passage in passages])
         size = sum(len(one.entry.span.text.encode("utf-8", "replace")) for one in compaction.kept)
         self._tell(
             News("compact", f"{len(pool.entries)} → {counted(len(compaction.kept), 'span')}, {size / 1000:.1f} kB")
@@ -307,12 +307,12 @@ class _Asking:
         more = [*searcher.records, *(entry.span for entry in pool.ordered)]
         passages = []
         for one in passages_for(self._library, self._question, more, searcher.tree_files):
-            found = cut_to(one.found, policy.max_span_bytes, pool.slots, one.line)
+            cut = cut_to(one.found, policy.max_span_bytes, pool.slots, one.line)
             quote = cut_to(one.span, policy.max_span_bytes, pool.slots, one.line)
-            inside = found.start <= quote.start and quote.end <= found.end
-            passages.append(replace(one, span=quote, found=found if inside else quote))
+            inside = cut.start <= quote.start and quote.end <= cut.end
+            passages.append(replace(one, span=quote, found=cut if inside else quote))
         spans: list[tuple[Span, Via, float]] = [
-            (one.found, "passage", 1 - rank / len(passages)) for rank, one in enumerate(passages)
+            (passage.found, "passage", 1 - rank / len(passages)) for rank, passage in enumerate(passages)
         ]
         return pool.with_spans(spans, step=step, query=self._question.text, policy=policy), passages
 
@@ -339,8 +339,8 @@ class _Asking:
         covered = coverage_of(slots, [ident for ident, places in covered_by.items() if places])
         # a name that is found, or all of the words in one place, is what was asked about
         said = any(covered_by[slot.id] for slot in slots if slot.source == "name")
-        said = said or any(one.covered >= WHOLE for one in passages)
-        alike = max((one.likeness for one in passages if one.likeness is not None), default=1.0)
+        said = said or any(passage.covered >= WHOLE for passage in passages)
+        alike = max((passage.likeness for passage in passages if passage.likeness is not None), default=1.0)
         anything = bool(compaction.kept) and covered >= LEAST_COVERED and (said or alike >= LEAST_ALIKE)
         split = retrieval.stop == "dominance_split"
         if split:
@@ -349,7 +349,7 @@ class _Asking:
             answer = say_nothing_found(compaction.kept, missing, retrieval.queries, self._library.empty_reason())
         else:
             answer = compose(question, compaction.kept, passages, missing)
-        cited = {one.number: one.span for one in answer.sources}
+        cited = {source.number: source.span for source in answer.sources}
         grounding = judge(answer.claims, cited, policy.grounded_claim_threshold)
         tier = tier_of(
             grounding,
@@ -382,7 +382,7 @@ class _Asking:
             covered_by=covered_by,
             passages=tuple(passages),
             result="which one?" if split else "sources" if anything else "nothing found",
-            reranked=any(one.likeness is not None for one in passages),
+            reranked=any(passage.likeness is not None for passage in passages),
             partial=self._library.partial(),
             timings=self._timings,
             kept_of_earlier=self._kept,

@@ -157,7 +157,7 @@ def git_diff(
         return Diff(error=gone)
     try:
         words = ("diff", *_PLAIN_DIFF, "--end-of-options", base, result, "--", *paths)
-        shown = read_git(root, *words, timeout=timeout, cap=cap)
+        git = read_git(root, *words, timeout=timeout, cap=cap)
     except GitFailed as error:
         return Diff(error=error.message)
     merges = _merges(root, base, result, timeout)
@@ -165,14 +165,14 @@ def git_diff(
     # how ddx of August resolves some conflicts by itself; it then reports success
     if any("-X ours" in merge for merge in merges):
         warning = "landed by a merge that preferred its own side: somebody's change may be lost"
-    return Diff(clean_block(shown.out, cap), shown.truncated, merges, warning)
+    return Diff(clean_block(git.out, cap), git.truncated, merges, warning)
 
 
 def _list_files(bundle: Path) -> tuple[EvidenceFile, ...]:
-    found: list[EvidenceFile] = []
+    files: list[EvidenceFile] = []
     for path, size in islice(files_below(bundle), _MOST_FILES):
-        found.append(EvidenceFile(clean_line(str(path.relative_to(bundle)), 300), path, size))
-    return tuple(found)
+        files.append(EvidenceFile(clean_line(str(path.relative_to(bundle)), 300), path, size))
+    return tuple(files)
 
 
 def _read(path: Path, cap: int) -> str:

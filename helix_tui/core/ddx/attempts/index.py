@@ -96,7 +96,7 @@ class BranchHistory:
             return set()
         stamps = self._look_at_refs()
         moved = stamps != self._stamps
-        wanted = {each for each in revisions if _FULL.match(each)}
+        wanted = {revision for revision in revisions if _FULL.match(revision)}
         asked = wanted - self._answers.keys()
         if moved:
             # what is in the history stays there as long as the branch only grows
@@ -359,7 +359,7 @@ class AttemptIndex:
         return {
             bead_id
             for bead_id, attempts in self._revisions.items()
-            if any(rev in news for made in attempts.values() for rev in made)
+            if any(rev in news for attempt in attempts.values() for rev in attempt)
         }
 
     def _on_branch(self, made: Iterable[str]) -> bool | None:

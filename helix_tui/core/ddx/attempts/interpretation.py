@@ -142,7 +142,7 @@ def _follow_up(attempt: Attempt, now: int) -> str:
         return "resolve its conflicts with the branch, or have the bead attempted again"
     if re.search(UNROUTED, f"{attempt.error}\n{attempt.detail}"):
         return WHO
-    worse = [each.describe() for each in attempt.ratchets if not each.passed]
+    worse = [ratchet.describe() for ratchet in attempt.ratchets if not ratchet.passed]
     if worse:
         return f"{'; '.join(worse)}: fix the preserved change, or try again"
     if attempt.failure_mode == "auth_error" and _LIMIT.search(f"{attempt.error}\n{attempt.detail}"):

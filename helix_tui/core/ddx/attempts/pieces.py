@@ -132,10 +132,10 @@ def merge(
     """Merge all pieces about an attempt into one record; ``on_branch`` is git's answer about its result."""
     end = [pieces[source] for source in _END if source in pieces]
     own = [pieces[source] for source in _OWN if source in pieces]
-    said = next((piece for piece in end if piece.status), None)
+    piece = next((piece for piece in end if piece.status), None)
     fields: dict[str, Any] = {name: _first(end, name) for name in _BY_END}
     fields |= {name: _first(own, name) for name in _BY_OWN}
-    status = said.status if said is not None else ""
+    status = piece.status if piece is not None else ""
     session_id = fields["session_id"]
     started_at = _earliest(own) or began_at(attempt_id)
     # a hold that began later is another worker's and does not concern this attempt
@@ -143,7 +143,7 @@ def merge(
     attempt = Attempt(
         attempt_id,
         status=status,
-        status_source=said.source if said is not None else "",
+        status_source=piece.source if piece is not None else "",
         merged=any(piece.outcome == "merged" for piece in end),
         recovered=any(piece.recovered for piece in end),
         held=hold is not None and not hold.gone,
@@ -177,10 +177,10 @@ def with_baselines(newest_first: Sequence[Attempt]) -> tuple[Attempt, ...]:
     for attempt in reversed(newest_first):
         if not attempt.ratchets:
             continue
-        ratchets = tuple(replace(each, baseline=before.get(each.name)) for each in attempt.ratchets)
+        ratchets = tuple(replace(ratchet, baseline=before.get(ratchet.name)) for ratchet in attempt.ratchets)
         found[attempt.attempt_id] = replace(attempt, ratchets=ratchets)
         if attempt.landed:
-            before |= {each.name: each.value for each in attempt.ratchets}
+            before |= {ratchet.name: ratchet.value for ratchet in attempt.ratchets}
     return tuple(found.get(each.attempt_id, each) for each in newest_first) if found else tuple(newest_first)
 
 

@@ -172,11 +172,11 @@ def _by_git(attempt: AttemptEnd) -> AttemptVerdict | None:
         return None
     if attempt.on_branch:
         return AttemptVerdict("landed", "git", f"commit {short} is in the history of the branch")
-    known = status_of(attempt.status)
-    if not attempt.status or known.outcome in _NOTHING_TO_LAND:
+    status = status_of(attempt.status)
+    if not attempt.status or status.outcome in _NOTHING_TO_LAND:
         return None
     # the result is written before landing, which is still under way
-    if attempt.held and known.outcome == "landed":
+    if attempt.held and status.outcome == "landed":
         return _landing()
     return _aside(attempt, "git", f"commit {short} is not in the history of the branch")
 
@@ -229,15 +229,15 @@ def _by_status(attempt: AttemptEnd) -> AttemptVerdict:
         if attempt.gone:
             return AttemptVerdict("interrupted", "worker", f"it left no result: {attempt.gone}")
         return AttemptVerdict("interrupted", "nothing", "it left no result")
-    known = status_of(attempt.status)
-    if known.outcome == "landed":
+    status = status_of(attempt.status)
+    if status.outcome == "landed":
         return _success(attempt)
     # 10 May: an attempt that was ended is retried at once, and the retry changes nothing
-    stop = _stop(attempt) if known.outcome in ("failed", "no_change") else ""
+    stop = _stop(attempt) if status.outcome in ("failed", "no_change") else ""
     if stop:
         return AttemptVerdict("interrupted", "status", f"{attempt.status}: {stop}")
     # the loop verifies such a claim, and then reports it in another source than the result
-    unverified = attempt.status_source == "result" and known.outcome == "no_change"
+    unverified = attempt.status_source == "result" and status.outcome == "no_change"
     if unverified and _SATISFIED.match(attempt.no_changes_rationale):
         return AttemptVerdict(
             "unknown", "status", "its agent says that it was done already; ddx has not confirmed it yet"
@@ -245,7 +245,7 @@ def _by_status(attempt: AttemptEnd) -> AttemptVerdict:
     reviewed_after = attempt.status in _REVIEWED_AFTER and not attempt.of_later_release
     if reviewed_after:
         return AttemptVerdict("landed", "status", f"{attempt.status}: this release reviews after landing")
-    return AttemptVerdict(known.outcome, "status", f"{attempt.status}: {known.meaning}")
+    return AttemptVerdict(status.outcome, "status", f"{attempt.status}: {status.meaning}")
 
 
 def _success(attempt: AttemptEnd) -> AttemptVerdict:
@@ -268,9 +268,9 @@ def _landing() -> AttemptVerdict:
 
 def _aside(attempt: AttemptEnd, proof: Proof, why: str) -> AttemptVerdict:
     """The verdict for a kept change: refused if a review said so, else preserved."""
-    known = status_of(attempt.status)
-    refused = known.outcome == "refused"
-    return AttemptVerdict("refused" if refused else "kept_aside", proof, f"{why}; {known.meaning}" if refused else why)
+    status = status_of(attempt.status)
+    refused = status.outcome == "refused"
+    return AttemptVerdict("refused" if refused else "kept_aside", proof, f"{why}; {status.meaning}" if refused else why)
 
 
 def _stop(attempt: AttemptEnd) -> str:

@@ -85,21 +85,21 @@ def _parse(path: str, relative: str) -> tuple[GraphDocument, str, bool]:
     if raw is None:
         raise FrontmatterError("cannot be read")
     block, body = split(raw) or (b"", raw)
-    said = read_frontmatter(block)
+    frontmatter = read_frontmatter(block)
     text = body.decode("utf-8", "replace")
     title = next((line.strip()[2:].strip() for line in text.splitlines() if line.strip().startswith("# ")), "")
     document = GraphDocument(
-        id=said.id or said.name or relative,
+        id=frontmatter.id or frontmatter.name or relative,
         path=relative,
         title=title,
-        status=said.status,
-        depends_on=tuple(sorted(set(said.depends_on))),
-        execution=said.execution,
-        metric=said.metric,
-        superseded_by=said.superseded_by,
-        supersedes=said.supersedes,
+        status=frontmatter.status,
+        depends_on=tuple(sorted(set(frontmatter.depends_on))),
+        execution=frontmatter.execution,
+        metric=frontmatter.metric,
+        superseded_by=frontmatter.superseded_by,
+        supersedes=frontmatter.supersedes,
     )
-    return document, text, bool(said.id)
+    return document, text, bool(frontmatter.id)
 
 
 def _linked(document: GraphDocument, links: Iterable[str], documents: Mapping[str, GraphDocument]) -> GraphDocument:

@@ -134,7 +134,7 @@ class DocumentGraph(Struct, frozen=True):
 
     def graph_json(self) -> list[dict[str, Any]]:
         """As ``ddx doc graph --json`` prints it."""
-        return [_entry(each) for each in self.documents.values()]
+        return [_entry(document) for document in self.documents.values()]
 
     def show_json(self, document_id: str) -> dict[str, Any]:
         """As ``ddx doc show ID --json`` prints it.

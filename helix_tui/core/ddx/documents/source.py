@@ -211,7 +211,7 @@ class Documents(Struct, frozen=True):
             for reason in entry.reasons:
                 if reason.startswith("dependency changed: "):
                     reviewed.setdefault(reason.removeprefix("dependency changed: "), []).append(entry.id)
-        written = [at for ids in under.values() for each in ids if (at := _written(beads[each])) is not None]
+        written = [at for ids in under.values() for bead_id in ids if (at := _written(beads[bead_id])) is not None]
         times = _changed_paths(project.root, min(written)) if written else {}
         found = [
             DocumentChange(

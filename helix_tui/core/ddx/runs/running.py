@@ -519,10 +519,10 @@ def _is_told(run: Run, runs: list[Run], beads: Mapping[str, Bead]) -> bool:
         return False
     rivals = [one for one in runs if one.bead_id == run.bead_id]
     # a killed worker's records remain, and ddx has handed the bead to another since
-    if any(one.live for one in rivals):
+    if any(rival.live for rival in rivals):
         return False
     # a bead has one worker at a time: of several dead ones, the one with the strongest claim is told
-    return run is next((one for one in rivals if one.source != "sidecar"), rivals[0])
+    return run is next((rival for rival in rivals if rival.source != "sidecar"), rivals[0])
 
 
 def _attempt_id(work: _Work, record: Claim | None, bundle: Bundle | None) -> str:

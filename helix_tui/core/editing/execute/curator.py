@@ -157,11 +157,11 @@ class Curator:
             return self._era
         try:
             executable = self.executable()
-            found = dialect_for(executable)
+            dialect = dialect_for(executable)
         except DdxError:  # a write reports the error
             return "auto"
         if not executable.embedded:
-            self.at_hand = found
+            self.at_hand = dialect
         return rule_for(self.at_hand)
 
     def dialect(self) -> Dialect:
@@ -396,14 +396,14 @@ class Curator:
             if not entry.operations:
                 return self._take_back(undo, queue_state, lock, "redo", entry, shown)
             try:
-                wanted = operations_of(entry)
+                operations = operations_of(entry)
             except OperationRefused as error:
                 raise NotUndoable(entry, str(error)) from None
-            made = plan(wanted, queue_state.queue, self.dialect(), busy=queue_state.busy, title=entry.title)
+            made = plan(operations, queue_state.queue, self.dialect(), busy=queue_state.busy, title=entry.title)
             if made.refusals:
                 raise NotUndoable(entry, made.refusals[0].why)
             require_same_plan(made, shown, queue_state.queue)
-            return self._execute(made, queue_state, lock, operations=wanted, kind="redo", of=entry.id)
+            return self._execute(made, queue_state, lock, operations=operations, kind="redo", of=entry.id)
 
     def restore(self, entry_id: str, *, shown: Plan | None = None) -> Iterator[Result]:
         """Restore the state right after an entry, change by change, the latest first.

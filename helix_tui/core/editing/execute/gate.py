@@ -265,9 +265,9 @@ def find_executable(project: Project, explicit: str | None, *, env: Mapping[str,
     """
     # otherwise ddx might find another folder, and change another queue
     env = ddx_environment(project, os.environ if env is None else env)
-    found = find_ddx(explicit, env)
-    if found is not None:
-        return Executable((os.fspath(found),), project.root, env)
+    ddx = find_ddx(explicit, env)
+    if ddx is not None:
+        return Executable((os.fspath(ddx),), project.root, env)
     wanted = explicit or env.get("DDX_BIN")
     if wanted:
         message = f"there is no ddx at {clean_line(wanted, 200)}"
@@ -290,8 +290,8 @@ def dialect_for(executable: Executable) -> Dialect:
     # the embedded tracker is known and needs no trial
     if executable.embedded:
         return replace(FAMILIES["head"], commits=commits)
-    found = dialect_of(Path(executable.words[0]), executable.root, env=executable.env)
-    return replace(found, commits=commits, commits_staged=commits and staged_beside_tracker(executable.root))
+    dialect = dialect_of(Path(executable.words[0]), executable.root, env=executable.env)
+    return replace(dialect, commits=commits, commits_staged=commits and staged_beside_tracker(executable.root))
 
 
 def commits_writes(executable: Executable) -> bool:

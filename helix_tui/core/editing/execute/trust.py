@@ -127,7 +127,7 @@ def _git_settings(root: Path) -> dict[str, list[tuple[str, str]]]:
         listed = ask_git(root / path, "ls-files", "--stage", "-z")
         entries = [] if listed is None else os.fsdecode(listed.stdout).split("\0")
         submodules = [path + entry.partition("\t")[2] for entry in entries if entry.startswith("160000 ")]
-        waiting += [f"{each}/" for each in submodules if status_of(root / each / ".git") is not None]
+        waiting += [f"{submodule}/" for submodule in submodules if status_of(root / submodule / ".git") is not None]
     return settings
 
 

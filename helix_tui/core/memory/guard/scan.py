@@ -67,7 +67,9 @@ def screen(text: str) -> tuple[tuple[str, ...], str]:
     found = scan(text)
     if found.clean:
         return (), text
-    rules = tuple(dict.fromkeys((FORM if each.kind == "form" else SECRET) + each.rule for each in found.findings))
+    rules = tuple(
+        dict.fromkeys((FORM if finding.kind == "form" else SECRET) + finding.rule for finding in found.findings)
+    )
     return rules, withheld(rules) if found.withheld else found.text
 
 
@@ -114,10 +116,10 @@ def _apart_from(texts: Sequence[str], place: int) -> str:
     """One of some texts without the secrets found when all are read as one."""
     text = texts[place]
     begin = sum(len(each) + 1 for each in texts[:place])
-    for found in reversed(scan(" ".join(texts)).findings):
-        start, end = max(0, found.start - begin), min(len(text), found.end - begin)
+    for finding in reversed(scan(" ".join(texts)).findings):
+        start, end = max(0, finding.start - begin), min(len(text), finding.end - begin)
         if start < end:
-            text = f"{text[:start]}[redacted: {found.rule}]{text[end:]}"
+            text = f"{text[:start]}[redacted: {finding.rule}]{text[end:]}"
     return text
 
 

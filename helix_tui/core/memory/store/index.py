@@ -200,11 +200,11 @@ class MemoryIndex:
 
     def vectors(self, database: Database, table: str) -> Vectors | None:
         """The vectors of one table, loaded on first use; None without a model."""
-        found = self._vectors.get(table)
-        if found is not None and table not in self._loaded:
-            found.load(database, self.place, self.size)
+        vector = self._vectors.get(table)
+        if vector is not None and table not in self._loaded:
+            vector.load(database, self.place, self.size)
             self._loaded.add(table)
-        return found
+        return vector
 
     def of_type(self, *types: str) -> NDArray[np.bool_]:
         """Whether the memory at each place is of one of these types."""
@@ -240,7 +240,7 @@ class MemoryIndex:
         self.ids[: self.size] = np.asarray(ids, np.int64)[order]
         self.place = {memory_id: place for place, memory_id in enumerate(self.ids[: self.size].tolist())}
         self.alive[: self.size] = True
-        self._types[: self.size] = np.asarray([self._code(each) for each in types], np.int32)[order]
+        self._types[: self.size] = np.asarray([self._code(kind) for kind in types], np.int32)[order]
         self.seconds[: self.size] = np.asarray(_all_seconds(times))[order]
         figures = np.clip(np.asarray(counts, np.float64), 0.0, MOST_COUNTED)
         self._figures[:2, : self.size] = figures[:, order]

@@ -198,7 +198,9 @@ def separate(base: Base, way: dict[str, Any]) -> None:
 
 
 def _move(connection: Any, row_ids: Iterable[int], owner: int) -> None:
-    connection.executemany("UPDATE memory_revision SET memory_id = ? WHERE id = ?", [(owner, each) for each in row_ids])
+    connection.executemany(
+        "UPDATE memory_revision SET memory_id = ? WHERE id = ?", [(owner, bead_id) for bead_id in row_ids]
+    )
 
 
 def _inherit_edges(base: Base, old: str, new: str) -> list[int]:

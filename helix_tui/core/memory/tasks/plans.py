@@ -290,7 +290,11 @@ class Plans:
     def unlearned(self) -> list[TaskWorkspace]:
         """Blocked tasks without a proposal yet, which another program closed, newest first."""
         drawn = Proposals(self._memory).attempts()
-        return [each for each in self.workspaces() if each.status == "blocked" and each.attempt not in drawn]
+        return [
+            workspace
+            for workspace in self.workspaces()
+            if workspace.status == "blocked" and workspace.attempt not in drawn
+        ]
 
     def _settle(self, workspace: TaskWorkspace, report: TaskReport, verdict: Verdict | None) -> FeedbackReport | None:
         # its attempt is settled by DDx's evidence; a second verdict would count it twice
@@ -304,7 +308,7 @@ class Plans:
 
     def _newest(self, plan: MemoryPlan) -> dict[str, TaskWorkspace]:
         """Task to the workspace opened last."""
-        return {each.seq: each for each in reversed(self.workspaces(plan.id))}
+        return {workspace.seq: workspace for workspace in reversed(self.workspaces(plan.id))}
 
     @outward
     def workspaces(self, plan_id: int | None = None) -> list[TaskWorkspace]:

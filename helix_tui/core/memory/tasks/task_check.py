@@ -118,8 +118,8 @@ def _bare(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _purpose(text: str, place: int) -> tuple[str, ...]:
-    found = _PURPOSE.search(text, place)
-    words = re.findall(r"[a-z]{3,}", found["words"].lower()) if found else ()
+    match = _PURPOSE.search(text, place)
+    words = re.findall(r"[a-z]{3,}", match["words"].lower()) if match else ()
     return tuple(dict.fromkeys(word[:5] for word in words if word not in _COMMON))
 
 

@@ -131,7 +131,7 @@ def _session_start(hook_message: HookMessage, place: AgentPlace, memory: MemoryS
 
 def _enter_attempt(place: AgentPlace, memory: MemoryStore) -> None:
     """Record once that this attempt saw its bead's block, however often a session begins."""
-    lines = [each for each in memory.injections(bead=place.bead) if each.in_bead]
+    lines = [injection for injection in memory.injections(bead=place.bead) if injection.in_bead]
     # the block shows what was last written into the bead
     newest = max(lines, key=lambda each: (each.at or 0, each.attempt == place.attempt), default=None)
     if newest is not None and newest.attempt != place.attempt:
@@ -227,9 +227,9 @@ def _task_of(hook_message: HookMessage, memory: MemoryStore) -> AgentTask | None
     tasks = open_tasks(spawned(hook_message.transcript), hook_message.agent_type)
     if len(tasks) < 2 or not hook_message.agent_id:
         return tasks[-1].task if tasks else None
-    calls = [each.call for each in tasks]
+    calls = [task.call for task in tasks]
     mine = calls[0] if memory.read_only else memory.take_task(hook_message.session, calls, hook_message.agent_id)
-    return next((each.task for each in tasks if each.call == mine), None)
+    return next((task.task for task in tasks if task.call == mine), None)
 
 
 def _stop(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:

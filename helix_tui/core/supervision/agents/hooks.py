@@ -400,8 +400,8 @@ def _with_ours(document: dict[str, Any], command: Sequence[str], path: Path) -> 
 def _written(document: dict[str, Any], raw: bytes | None) -> str:
     """The settings as text, indented as they were."""
     indent: str | int = 2
-    if raw is not None and (found := re.search(rb"\n([ \t]+)\"", raw)):
-        indent = found.group(1).decode()
+    if raw is not None and (match := re.search(rb"\n([ \t]+)\"", raw)):
+        indent = match.group(1).decode()
     return json.dumps(document, indent=indent, ensure_ascii=False) + "\n"
 
 

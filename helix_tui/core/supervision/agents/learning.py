@@ -221,10 +221,10 @@ def accepted_by(rule: AcceptRule, lessons: Iterable[Proposal], attempts: Iterabl
         for attempt in attempts:
             outcomes.setdefault(attempt.bead_id, set()).add(attempt.verdict.outcome)
         mended = {bead_id for bead_id, ends in outcomes.items() if {"landed", "refused"} <= ends}
-        return [each for each in lessons if each.taught_by == "attempt" and each.bead in mended]
+        return [lesson for lesson in lessons if lesson.taught_by == "attempt" and lesson.bead in mended]
     if rule == "all":
         return list(lessons)
-    return [each for each in lessons if each.taught_by != "agent" and f"{each.type}s" == rule]
+    return [lesson for lesson in lessons if lesson.taught_by != "agent" and f"{lesson.type}s" == rule]
 
 
 def accept_by_rule(

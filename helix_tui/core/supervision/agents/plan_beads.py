@@ -204,7 +204,7 @@ def register(folder: Path, plan: MemoryPlan, workspaces: Iterable[TaskWorkspace]
         OSError: it cannot be written.
     """
     # a task may have been started more than once: the last workspace counts
-    newest = {each.seq: each for each in sorted(workspaces, key=lambda each: each.id)}
+    newest = {workspace.seq: workspace for workspace in sorted(workspaces, key=lambda each: each.id)}
     ids = numbered(plan)
     blocks: dict[str, list[str]] = {seq: [] for seq in ids}
     for task in plan.tasks:

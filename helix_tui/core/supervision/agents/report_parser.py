@@ -282,8 +282,8 @@ def _exit_code(result: dict[str, Any], entry: dict[str, Any], asked: dict[str, A
     ):
         return None
     if result.get("is_error") is True:
-        found = re.match(r"(?:Error: )?Exit code (\d{1,3})\b", said)
-        code = int(found[1]) if found else 0
+        match = re.match(r"(?:Error: )?Exit code (\d{1,3})\b", said)
+        code = int(match[1]) if match else 0
         return code if code and code not in _CUT_OFF else None
     # neither a command that still runs nor a check that ran no test proves anything
     if re.search(r"^Command (?:was |is )?(?:manually )?(?:running in |backgrounded)|^Ran 0 tests\b", said, re.M):
@@ -309,8 +309,8 @@ def read_task(prompt: str) -> AgentTask | None:
     """The objective and files of a prompt, from its ``OBJECTIVE:`` and ``DELTA:`` lines, else its beginning."""
     if not prompt.strip():
         return None
-    found = re.search(r"^\W{0,4}OBJECTIVE\b[*_]*:[*_ \t]*(.+)$", prompt, re.M)
-    objective = (found.group(1) if found else prompt).strip()[:1000]
+    match = re.search(r"^\W{0,4}OBJECTIVE\b[*_]*:[*_ \t]*(.+)$", prompt, re.M)
+    objective = (match.group(1) if match else prompt).strip()[:1000]
     delta = re.search(r"^\W{0,4}(?:DELTA|RELEVANT_FILES)\b[*_]*:[*_ \t]*(.+)$", prompt, re.M)
     # not imported above: an answered hook loads this module and may need no memory
     from helix_tui.core.memory.injection import FAILURES, PATTERNS

@@ -292,9 +292,9 @@ def _section(text: str, names: tuple[str, ...]) -> str:
     """The text of an answer under one of some headings, on the heading's line or the next."""
     for name in names:
         # agents write headings with #, in bold, as list items, or as plain words before a colon
-        found = re.search(rf"(?mi)^[ \t#*\-\d.]*{re.escape(name)}[*:\s]*[ \t]*\n?[ \t]*([^\n#][^\n]*)", text)
-        if found:
-            return clean_line(found.group(1).strip("* "), 400)
+        match = re.search(rf"(?mi)^[ \t#*\-\d.]*{re.escape(name)}[*:\s]*[ \t]*\n?[ \t]*([^\n#][^\n]*)", text)
+        if match:
+            return clean_line(match.group(1).strip("* "), 400)
     return ""
 
 

@@ -135,7 +135,7 @@ class Facts(Struct, frozen=True):
 def unasked(conflicts: Iterable[DocumentFinding], questions: Iterable[OpenQuestion]) -> tuple[DocumentFinding, ...]:
     """The conflicts between documents that stop the work and that no open question names."""
     asked = {question.key for question in questions if question.stops}
-    return tuple(each for each in conflicts if each.kind == "physics-level" and each.key not in asked)
+    return tuple(conflict for conflict in conflicts if conflict.kind == "physics-level" and conflict.key not in asked)
 
 
 def gather_facts(
@@ -205,7 +205,7 @@ def gather_facts(
         finished_epics=tuple(bead.id for bead in left if is_finished_epic(queue, bead)),
         superseded=tuple(bead.id for bead in left if bead.superseded_by.strip()),
         questions=asked,
-        conflicts=tuple(each for each in conflicts if each.key not in decided),
+        conflicts=tuple(conflict for conflict in conflicts if conflict.key not in decided),
         documents=documents,
         changes=tuple(_inside(changes, chosen, whole=named is None)),
         tried=tuple(each for each in tried if each.bead_id in chosen),

@@ -97,7 +97,7 @@ class LandRequest(ChangeRequest):
     @property
     def draft_file(self) -> str:
         resolutions = (change.resolution for change in self.landing.changes)
-        return next((os.fspath(each.folder) for each in resolutions if each is not None), "")
+        return next((os.fspath(resolution.folder) for resolution in resolutions if resolution is not None), "")
 
     def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
         return self.landing.plan(curator, queue_state)
@@ -132,7 +132,7 @@ def settle_lessons(project: Project, needs: Sequence[Need], *, accept: bool, clo
 
     wanted = {need.ref for need in needs}
     with _changes(project, clock) as (memory, changes):
-        chosen = [each for each in waiting_lessons(memory) if each.ref in wanted]
+        chosen = [lesson for lesson in waiting_lessons(memory) if lesson.ref in wanted]
         done, refused = changes.accept(chosen) if accept else (changes.decline(chosen), [])
     said = f"done: {clean_line(done.title, 200)} · u undoes it" if done is not None else "nothing was changed"
     return "; ".join([said, *(clean_line(why, 200) for why in refused)])

@@ -217,11 +217,11 @@ def needs_of(
         needs.append(Need("worker_stopped", stoppage.ending.bead_id, reason, len(queue.ready)))
     # after all others: a bead that is listed for another reason is listed once
     needs += _left_open(queue, tried, {need.bead_id for need in needs})
-    needs += [_of_lesson(queue, each) for each in lessons]
+    needs += [_of_lesson(queue, lesson) for lesson in lessons]
     needs += [
-        Need("budget", "", each.describe(), len(queue.ready), ref=f"{each.span}-{each.part}")
-        for each in budgets
-        if each.reached
+        Need("budget", "", budget.describe(), len(queue.ready), ref=f"{budget.span}-{budget.part}")
+        for budget in budgets
+        if budget.reached
     ]
     if tracker.unread:
         needs.append(Need("unread_lines", "", tracker.unread, 0))
@@ -267,7 +267,7 @@ def _beginnings(
     for run in runs:
         for kind in ("dead_run", "silent_run"):
             begun[f"{kind}:{run.bead_id}"] = run.last_event_at or run.started_at
-    begun |= {f"orphaned_claim:{each.bead_id}": each.claimed_at for each in orphans}
+    begun |= {f"orphaned_claim:{orphan.bead_id}": orphan.claimed_at for orphan in orphans}
     begun |= {f"dead_run:{each.bead_id}": each.claimed_at for each in dead}
     for question in questions:
         begun[f"{question.kind}:{question.id}"] = parse_instant(question.raised_at)

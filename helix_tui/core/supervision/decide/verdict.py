@@ -108,8 +108,8 @@ def decide(facts: Facts) -> NextVerdict:
 
 def _further(facts: Facts, reasons: tuple[VerdictReason, ...]) -> tuple[VerdictReason, ...]:
     """Further facts, each once."""
-    codes = {each.code for each in reasons}
-    said = {each.detail for each in reasons}
+    codes = {reason.code for reason in reasons}
+    said = {reason.detail for reason in reasons}
     kept: list[VerdictReason] = []
     for note in _notes(facts):
         if note.code not in codes and note.detail not in said:
@@ -211,7 +211,7 @@ def _ready(facts: Facts) -> NextVerdict | None:
         return NextVerdict("POLISH", (reason,), would_change_if="they are broken down into beads")
     # one bead that is fit for a worker makes the answer BUILD; what others lack is reported beside it
     unsafe = {*facts.vague, *facts.ungoverned, *_missing_acceptance(facts)}
-    waits = {each.bead_id: each for each in facts.questions if each.kind != "approval"}
+    waits = {question.bead_id: question for question in facts.questions if question.kind != "approval"}
     safe = [bead_id for bead_id in work if bead_id not in unsafe and bead_id not in waits]
     if not safe and (asked := [waits[bead_id] for bead_id in work if bead_id in waits]):
         return _for_answers(asked)
@@ -387,8 +387,8 @@ def _notes(facts: Facts) -> Iterable[VerdictReason]:
             yield VerdictReason(code, f"{what}: {named(ids)}", ids)
     if facts.cooling:
         yield VerdictReason("cooldown", f"{len(facts.cooling)} on cooldown, the next ends at {facts.next_eligible}")
-    for each in facts.conflicts:
-        yield VerdictReason(each.kind, each.text, each.documents)
+    for conflict in facts.conflicts:
+        yield VerdictReason(conflict.kind, conflict.text, conflict.documents)
     for question in facts.questions:
         yield VerdictReason("question", question.text, (question.bead_id,) if question.bead_id else ())
 

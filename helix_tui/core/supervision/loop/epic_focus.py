@@ -127,7 +127,7 @@ class Curating:
         """Remove what `brief_agent` wrote from every description, also after a run that died."""
         beads = self.work.look().queue.beads
         holding_context = [
-            each for each in beads.values() if CONTEXT_BEGIN.strip("<>").encode() in each.raw
+            bead for bead in beads.values() if CONTEXT_BEGIN.strip("<>").encode() in bead.raw
         ]  # Go escapes angles
         bare = {each.id: with_context(str(each.document().get("description") or ""), "") for each in holding_context}
         if bare:
@@ -144,7 +144,7 @@ class Curating:
             return str(error)
         if done.made_anyway:
             return ""
-        return str(done.error or "") or "; ".join(each.why for each in done.plan.refusals)
+        return str(done.error or "") or "; ".join(refusal.why for refusal in done.plan.refusals)
 
     def review_first(self, queue_state: QueueState) -> bool:
         """Let a pending review be picked before every other bead (CONTRACT-001); return whether the queue changed.
@@ -275,12 +275,12 @@ class Curating:
     @staticmethod
     def _was_reviewed(queue: Queue, epic: str) -> bool:
         """Whether a review of the epic as a whole has ended."""
-        records = (injection.injected_record(each) for each in queue.beads.values() if each.injected)
+        records = (injection.injected_record(bead) for bead in queue.beads.values() if bead.injected)
         return any(
-            each["triggering_bead"] == epic
-            and each["trigger_source"] == "post-epic-close"
-            and each["status"] in TERMINAL
-            for each in records
+            record["triggering_bead"] == epic
+            and record["trigger_source"] == "post-epic-close"
+            and record["status"] in TERMINAL
+            for record in records
         )
 
     def _close(self, queue_state: QueueState, epic: str) -> None:
@@ -321,7 +321,7 @@ class Curating:
         """
         queue = queue_state.queue
         closed = set[str]()
-        for epic in sorted(each.id for each in queue.beads.values() if is_finished_epic(queue, each)):
+        for epic in sorted(bead.id for bead in queue.beads.values() if is_finished_epic(queue, bead)):
             # the epic stays open until its review, a bead under it, is done
             if self._review_first(queue_state, epic):
                 continue
@@ -331,9 +331,9 @@ class Curating:
         self._unfinished -= closed
         self.review_closed()
         self._unfinished = {
-            each.id
-            for each in queue.beads.values()
-            if each.status not in TERMINAL and each.id not in closed and looks_like_epic(each)
+            bead.id
+            for bead in queue.beads.values()
+            if bead.status not in TERMINAL and bead.id not in closed and looks_like_epic(bead)
         }
 
     def review_closed(self) -> None:

@@ -290,7 +290,7 @@ class Loop:
                 "out": str(out),
                 "pid": 0,
                 "started_at": format_instant(began),
-                "booked": [each.get("attempt_id", "") for each in work.state.last_results],
+                "booked": [result.get("attempt_id", "") for result in work.state.last_results],
             }
             # saved before ddx starts, so that the next run books this turn if this run is killed
             work.save("dispatching")

@@ -136,7 +136,7 @@ def _wait_for_documents(work: LoopWork, missing: Mapping[str, str]) -> None:
         elif gap.status not in TERMINAL and gap.id not in bead.depends_on:
             waits.append(operations.AddDependency(bead.id, gap.id))
     if waits:
-        work.change(waits, f"let {named([each.bead_id for each in waits])} wait for a missing document")
+        work.change(waits, f"let {named([wait.bead_id for wait in waits])} wait for a missing document")
 
 
 class Passes:

@@ -315,7 +315,7 @@ class WhoseCall:
             own = [entries for entries in begun if not _told(entries)]
         for entries in loops:
             beside = not any(entries is each for each in own)
-            taken = (each for each in entries if not each.type.startswith(_LOOKED_AT))
+            taken = (entry for entry in entries if not entry.type.startswith(_LOOKED_AT))
             self._said += [(each.at, each.bead_id, beside) for each in taken if each.at is not None]
         self._said.sort()
         self.unrecorded = [call for entries in own for call in unrecorded_checks(entries)]
@@ -333,7 +333,7 @@ class WhoseCall:
 
 def _told(entries: Sequence[LoopEntry]) -> set[str]:
     """The sessions with results reported by a loop."""
-    return {session for each in entries if each.type == "bead.result" and (session := each.text("session_id"))}
+    return {session for entry in entries if entry.type == "bead.result" and (session := entry.text("session_id"))}
 
 
 class Account:
@@ -346,7 +346,7 @@ class Account:
         self._counted: set[tuple[str, int]] = set()
         if anew:
             self._index.refresh()
-            self._counted = {_key(each) for each in self._index.calls}
+            self._counted = {_key(call) for call in self._index.calls}
 
     def turn(self, turn: LoopTurn, since: int, booked: Collection[str] = ()) -> tuple[Sums, tuple[LoopResult, ...]]:
         """The cost of a turn of ddx, and its attempts that its report omits (May retries).
@@ -392,13 +392,13 @@ class Account:
     def _new(self, since: int) -> Iterable[IndexedCall]:
         """Rows from the second of ``since`` on that are not yet counted."""
         self._index.refresh()
-        for each in reversed(self._index.calls):
-            key = _key(each)
-            if each.call.at < since // NS * NS:
+        for call in reversed(self._index.calls):
+            key = _key(call)
+            if call.call.at < since // NS * NS:
                 return
-            if key not in self._counted and each.started_at >= since // NS * NS:
+            if key not in self._counted and call.started_at >= since // NS * NS:
                 self._counted.add(key)
-                yield each
+                yield call
 
     def _result(self, attempt_id: str, bead_id: str) -> LoopResult:
         raw = read_bytes(below(self._ddx_dir / "executions", attempt_id) / "result.json")
@@ -426,10 +426,10 @@ def with_given(project: Project, attempts: Iterable[Attempt]) -> tuple[Attempt, 
 
     given = {name: memory_class(count) for name, count in memories_given(project).items()}
     return tuple(
-        replace(each, memories=class_given)
-        if (class_given := given.get(each.attempt_id)) and MEMORY_CLASSES.index(class_given) > _class_of(each)
-        else each
-        for each in attempts
+        replace(attempt, memories=class_given)
+        if (class_given := given.get(attempt.attempt_id)) and MEMORY_CLASSES.index(class_given) > _class_of(attempt)
+        else attempt
+        for attempt in attempts
     )
 
 

@@ -123,8 +123,8 @@ class Started(Struct, frozen=True):
         if not self.code:
             return ""
         lines = [line.removeprefix("helix: ").strip() for line in self.said.splitlines() if line.strip()]
-        said = next((line for line in lines if not line.startswith("delegating")), "")
-        return said or f"it ended at once with exit code {self.code}; see {self.log}"
+        line = next((line for line in lines if not line.startswith("delegating")), "")
+        return line or f"it ended at once with exit code {self.code}; see {self.log}"
 
 
 def request_path(project: Project) -> Path:

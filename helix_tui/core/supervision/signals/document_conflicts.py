@@ -146,7 +146,7 @@ def _superseded_in_use(
         yield DocumentFinding(
             "resolvable",
             f"open beads name {_called(document)}, which is {by}",
-            (*(each.path for each in others), document.path),
+            (*(other.path for other in others), document.path),
             tuple((document.path, each) for each in document.superseded_by),
             assumed=f"{clean_line(others[0].id, 60)} holds" if others else f"{clean_line(document.id, 60)} still holds",
         )

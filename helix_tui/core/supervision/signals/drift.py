@@ -210,7 +210,7 @@ class DriftWatch:
         return (*self._compare(beads, baseline), *lost)
 
     def _compare(self, beads: Mapping[str, Bead], baseline: Baseline) -> list[Drift]:
-        found: list[Drift] = []
+        drifts: list[Drift] = []
         for bead_id, bead in beads.items():
             row = baseline.beads.get(bead_id)
             if row is None or bead.status in TERMINAL:
@@ -218,12 +218,12 @@ class DriftWatch:
             now = self._print(bead)
             if now == row:
                 continue
-            found += [
+            drifts += [
                 Drift(bead_id, name, row.get(name), now.get(name))
                 for name in FIELDS
                 if not _alike(name, row.get(name), now.get(name))
             ]
-        return found
+        return drifts
 
     def _write(self, beads: Mapping[str, Mapping[str, Any]], history: JournalHistory) -> None:
         document = {

@@ -161,7 +161,7 @@ class OpenQuestions:
             if known is not None:
                 return known
             number = 1 + max((_number(each.id) for each in have), default=0)
-            made = OpenQuestion(
+            question = OpenQuestion(
                 f"q-{number}",
                 kind,
                 clean_line(text, MAX_QUESTION),
@@ -173,8 +173,8 @@ class OpenQuestions:
                 about=tuple(about),
                 bead_at=bead_at,
             )
-            self._write([*have, made])
-            return made
+            self._write([*have, question])
+            return question
 
     def ask_about(self, finding: DocumentFinding, kind: str = "physics-level", *, run_id: str = "") -> OpenQuestion:
         """Ask which of two conflicting demands holds, or find the open question about it.
@@ -195,7 +195,7 @@ class OpenQuestions:
         have = self.all()
         why = {each.id: cause for each in have if not each.answered_at and (cause := each.gone or _over(each, beads))}
         # without reading documents: what the file already says is not written again
-        stored = {each.id: each.gone for each in read_questions(self.path, look=False)}
+        stored = {question.id: question.gone for question in read_questions(self.path, look=False)}
         if all(stored.get(number) for number in why):
             return ()
         with self._gate.open():
@@ -312,7 +312,7 @@ def _plain(text: str) -> str:
 
 def still_asked(questions: Iterable[OpenQuestion], beads: Mapping[str, Bead]) -> tuple[OpenQuestion, ...]:
     """The open questions: unanswered, with their bead still open."""
-    return tuple(each for each in questions if not each.answered and not _over(each, beads))
+    return tuple(question for question in questions if not question.answered and not _over(question, beads))
 
 
 def _over(question: OpenQuestion, beads: Mapping[str, Bead]) -> str:
@@ -333,9 +333,9 @@ def _over(question: OpenQuestion, beads: Mapping[str, Bead]) -> str:
 def beads_in_question(questions: Iterable[OpenQuestion]) -> dict[str, str]:
     """Bead to the id of its first unanswered question, without approvals."""
     found: dict[str, str] = {}
-    for each in questions:
-        if each.bead_id and not each.answered and each.kind != "approval":
-            found.setdefault(each.bead_id, each.id)
+    for question in questions:
+        if question.bead_id and not question.answered and question.kind != "approval":
+            found.setdefault(question.bead_id, question.id)
     return found
 
 

@@ -186,8 +186,8 @@ def table() -> list[tuple[str, str, Response, str]]:
     """(status, meaning, HELIX's response, a person's next step) of each status, by its word alone."""
     rows = []
     for word in (*STATUSES, UNKNOWN_STATUS):
-        known = status_of(word)
-        faulted = known.outcome == "landed" and found_after_landing(word)
+        status = status_of(word)
+        faulted = status.outcome == "landed" and found_after_landing(word)
         reading = interpret(Attempt(attempt_id="", status=word, status_source="event"), 0)
-        rows.append((word, known.meaning, respond(word, known.outcome, faulted=faulted), reading.follow_up))
+        rows.append((word, status.meaning, respond(word, status.outcome, faulted=faulted), reading.follow_up))
     return rows

@@ -99,11 +99,11 @@ def siblings(queue: Queue, bead_id: str) -> tuple[str, ...]:
     """The bead and its ready siblings, in ddx's pick order."""
     bead = queue.beads[bead_id]
     others = [queue.beads[each] for each in queue.ready if each != bead_id]
-    others = [each for each in others if not looks_like_epic(each)]
-    related = [each for each in others if _same(bead.parent, each.parent) or _same(bead.spec_id, each.spec_id)]
+    others = [other for other in others if not looks_like_epic(other)]
+    related = [other for other in others if _same(bead.parent, other.parent) or _same(bead.spec_id, other.spec_id)]
     if not related:
         areas = _areas(bead)
-        related = [each for each in others if areas & _areas(each)]
+        related = [other for other in others if areas & _areas(other)]
     return (bead_id, *(each.id for each in related[: MAX_SIBLINGS - 1]))
 
 

@@ -224,7 +224,7 @@ def _meet_upstream(root: Path, tracker: str, say: Callable[[str], None], *, stag
         old, theirs = (_rows(try_git(root, "show", f"{rev}:./{tracker}").out) for rev in (base, "@{upstream}"))
         ours = _rows(text_of(root / tracker, _MAX_TRACKER))
         ids = {**old, **theirs}
-        changed = [each for each in ids if theirs.get(each) not in (old.get(each), ours.get(each))]
+        changed = [bead_id for bead_id in ids if theirs.get(bead_id) not in (old.get(bead_id), ours.get(bead_id))]
         if changed:
             message = f"nothing was committed: the upstream branch changed {named(changed)} in the tracker"
             raise CommitError(message, f"`git commit {tracker}`, then `git pull`; after that commit again.")

@@ -141,7 +141,7 @@ class LoopTurn(Struct, frozen=True):
 
     def interrupted(self) -> LoopTurn:
         """The turn marked as interrupted: its failures did not happen by themselves."""
-        return replace(self, results=tuple(replace(each, interrupted=True) for each in self.results))
+        return replace(self, results=tuple(replace(result, interrupted=True) for result in self.results))
 
     @property
     def signalled(self) -> bool:
@@ -378,10 +378,10 @@ def conflicts_in(trailer: str) -> Iterable[tuple[str, str]]:
     for part in re.split(r";\s*", trailer):
         if part.strip().lower() in _NONE:
             continue
-        said = _CLASS.match(part.strip())
+        match = _CLASS.match(part.strip())
         physics = re.search(r"physics[- ]level", part, re.IGNORECASE)
-        gap = said is not None and said.group(1).lower() == "gap"
-        words = part.strip()[said.end() :] if said is not None else part.strip()
+        gap = match is not None and match.group(1).lower() == "gap"
+        words = part.strip()[match.end() :] if match is not None else part.strip()
         yield ("physics-level" if physics else "gap" if gap else "conflict"), words or part.strip()
 
 

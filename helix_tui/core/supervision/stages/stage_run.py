@@ -219,7 +219,7 @@ def _near(word: str, names: Iterable[str]) -> tuple[str, ...]:
     from difflib import get_close_matches
 
     short = {name[:80].lower(): name for name in names if name}
-    return tuple(short[each] for each in get_close_matches(word[:80].lower(), short, n=3))
+    return tuple(short[match] for match in get_close_matches(word[:80].lower(), short, n=3))
 
 
 def _held(project: Project, done: StageOutcome) -> StageOutcome:
@@ -283,17 +283,17 @@ def plan_governing(curator: Curator, scope: Scope, queue: Queue) -> Governing:
     free = next((bead for bead in found if bead.status == "open" and queue.state(bead.id) != "running"), None)
     if free is not None:
         return Governing("claimed", free.id, tuple(_taking(free, labels)))
-    held = next((bead for bead in found if bead.status in ("in_progress", "open")), None)
-    if held is None:
+    bead = next((bead for bead in found if bead.status in ("in_progress", "open")), None)
+    if bead is None:
         return Governing("created", "", (_new(scope, title, labels, queue),))
     # whatever its age: nobody on this machine is behind such a claim any more
-    if not any(run.bead_id == held.id and run.left is not None for run in curator.look().runs):
+    if not any(run.bead_id == bead.id and run.left is not None for run in curator.look().runs):
         raise AlignmentActive(
-            f"alignment already active for {scope_word(scope)} under owner {called(held.owner or 'unknown')} "
-            f"({called(held.id)}); "
-            f"refusing duplicate dispatch; if nobody is working on it: helix-tui unclaim {called(held.id)}"
+            f"alignment already active for {scope_word(scope)} under owner {called(bead.owner or 'unknown')} "
+            f"({called(bead.id)}); "
+            f"refusing duplicate dispatch; if nobody is working on it: helix-tui unclaim {called(bead.id)}"
         )
-    return Governing("reclaimed", held.id, (operations.ReleaseBead(held.id), *_taking(held, labels)))
+    return Governing("reclaimed", bead.id, (operations.ReleaseBead(bead.id), *_taking(bead, labels)))
 
 
 def acquire(curator: Curator, scope: Scope) -> tuple[Governing, Result]:
@@ -414,7 +414,7 @@ def agent_context(project: Project, queue: Queue, bead: Bead, *, epic: str = "")
         family = "alignment"
     context = context_text if family == "execution" else stage_context
     digest = context(project, queue, epic=epic).split("\n\n", 2)[2].strip()  # no path of this machine
-    related = [f"- {each} {clean_line(queue.beads[each].title, 200)}" for each in siblings(queue, bead.id)[1:]]
+    related = [f"- {sibling} {clean_line(queue.beads[sibling].title, 200)}" for sibling in siblings(queue, bead.id)[1:]]
     if related and family == "execution":
         digest += "\n\n".join(("", "## Related ready beads, which get attempts of their own", "\n".join(related)))
     return f"Stance ({family}): {STANCES[family]}\n\n{digest}"

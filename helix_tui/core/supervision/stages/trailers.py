@@ -91,8 +91,8 @@ def _another_word(plain: str, trailer: Trailer) -> str:
     if not trailer.words:
         return ""
     said = next(reversed(_all(plain, Trailer(trailer.name))), "")
-    known = re.search(rf"\b({'|'.join(map(re.escape, trailer.words))})\b", said, re.IGNORECASE)
-    return "" if known else clean_line(said, 60)
+    match = re.search(rf"\b({'|'.join(map(re.escape, trailer.words))})\b", said, re.IGNORECASE)
+    return "" if match else clean_line(said, 60)
 
 
 def _find(pattern: str, plain: str) -> list[str]:

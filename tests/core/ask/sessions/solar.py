@@ -108,8 +108,8 @@ def write(root: Path, files: Mapping[str, str] = FILES, *, commit: bool = True) 
         path.write_text(text)
     words = [("init", "-q", "-b", "main"), ("add", "-A")]
     words += [("commit", "-q", "-m", "Bring panels back")] if commit else []
-    for one in words:
-        subprocess.run(["git", "-C", str(root), *one], check=True, timeout=30)
+    for word in words:
+        subprocess.run(["git", "-C", str(root), *word], check=True, timeout=30)
     return root
 
 

@@ -33,7 +33,7 @@ class Place:
     def write(self, name: str, *documents: Mapping[str, Any] | str) -> Path:
         path = self.ddx / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        texts = [one if isinstance(one, str) else json.dumps(one) for one in documents]
+        texts = [document if isinstance(document, str) else json.dumps(document) for document in documents]
         path.write_text("".join(f"{text}\n" for text in texts))
         return path
 

@@ -126,7 +126,7 @@ def test_only_the_newest_attempt_of_a_held_bead_can_be_unfinished(tmp_path: Path
     place.bundle(SECOND)
     place.row("b-1", status="in_progress")
     place.index.refresh(place.beads)
-    assert [one.verdict.outcome for one in place.index.attempts] == ["unfinished", "interrupted"]
+    assert [attempt.verdict.outcome for attempt in place.index.attempts] == ["unfinished", "interrupted"]
 
 
 class Repository:
@@ -158,7 +158,7 @@ class Repository:
 
     def outcomes(self) -> dict[str, tuple[str, str]]:
         self.index.refresh(read_tracker(self.root / ".ddx" / "beads.jsonl").beads or self.place.beads)
-        return {one.attempt_id: (one.verdict.outcome, one.verdict.proof) for one in self.index.attempts}
+        return {attempt.attempt_id: (attempt.verdict.outcome, attempt.verdict.proof) for attempt in self.index.attempts}
 
 
 @pytest.fixture
@@ -223,7 +223,7 @@ def test_without_git_nobody_is_asked(tmp_path: Path) -> None:
     place.bundle(FIRST, status="success", base_rev="a" * 40, result_rev="b" * 40)
     place.row("b-1")
     index.refresh(place.beads)
-    assert [one.verdict.proof for one in index.attempts] == ["status"]
+    assert [attempt.verdict.proof for attempt in index.attempts] == ["status"]
 
 
 def test_head_trackers_reviewed_attempts_are_not_landed(shared: Path, tmp_path: Path) -> None:
@@ -233,10 +233,10 @@ def test_head_trackers_reviewed_attempts_are_not_landed(shared: Path, tmp_path: 
     (ddx / "beads.jsonl").write_bytes((shared / "data" / "ddx" / "beads-head.jsonl").read_bytes())
     index = AttemptIndex.of(find_project(tmp_path, env={}))
     index.refresh(read_tracker(ddx / "beads.jsonl").beads)
-    reviewed = [one for one in index.attempts if one.status.startswith("review_")]
+    reviewed = [attempt for attempt in index.attempts if attempt.status.startswith("review_")]
     assert [one.landed for one in reviewed] == [False] * 4
     assert {one.verdict.outcome for one in reviewed} == {"refused", "kept_aside"}
-    day = [one for one in index.attempts if one.attempt_id.startswith("20260811")]
+    day = [attempt for attempt in index.attempts if attempt.attempt_id.startswith("20260811")]
     assert day
     assert not any(one.landed for one in day)
 
@@ -249,7 +249,7 @@ def test_attempts_stand_in_the_order_of_the_date_that_is_shown(tmp_path: Path) -
     place.row("b-1")
     place.row("b-2")
     place.index.refresh(place.beads)
-    assert [one.attempt_id for one in place.index.attempts] == [FIRST, SECOND]
+    assert [attempt.attempt_id for attempt in place.index.attempts] == [FIRST, SECOND]
 
 
 def test_an_attempt_without_a_status_that_was_preserved_has_ended() -> None:

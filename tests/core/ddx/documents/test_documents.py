@@ -62,9 +62,9 @@ def test_what_is_no_yaml_is_an_issue_and_no_document(tmp_path: Path, block: str)
 
 def test_values_of_another_type_are_left_out() -> None:
     block = b"ddx: {id: 7, status: [draft], depends_on: {R}, execution: 5, supersedes: [A, {}, 3]}\nmetric: [x]"
-    found = read_frontmatter(block)
-    assert (found.id, found.status, found.depends_on, found.execution) == ("7", "", (), None)
-    assert (found.supersedes, found.metric) == (("A",), None)
+    frontmatter = read_frontmatter(block)
+    assert (frontmatter.id, frontmatter.status, frontmatter.depends_on, frontmatter.execution) == ("7", "", (), None)
+    assert (frontmatter.supersedes, frontmatter.metric) == (("A",), None)
 
 
 def test_aliases_of_aliases_cost_nothing() -> None:
@@ -221,10 +221,10 @@ def a_ddx(tmp_path: Path, **answers: str) -> Path:
 
 
 def test_a_ddx_without_the_verb_is_stood_in_for_and_that_is_said(project: Project, tmp_path: Path) -> None:
-    asked: Documents = read_documents(project, Ddx(a_ddx(tmp_path), project.root))
-    assert asked.source == "files"
-    assert "unknown command" in asked.note
-    assert len(asked.all) == 3
+    documents: Documents = read_documents(project, Ddx(a_ddx(tmp_path), project.root))
+    assert documents.source == "files"
+    assert "unknown command" in documents.note
+    assert len(documents.all) == 3
 
 
 def test_a_gate_and_its_metric_are_read_and_compared(project: Project) -> None:
@@ -255,19 +255,19 @@ def test_documents_that_did_not_change_are_not_read_again(project: Project, monk
 
     monkeypatch.setattr(builder, "read_bytes", counted)
     documents = GoverningDocuments(project, max_age_s=0.0)
-    known = documents.get()
+    document = documents.get()
     assert sorted(read) == sorted(map(str, files))
-    assert documents.get() is known
+    assert documents.get() is document
     assert len(read) == len(files), "the stamps are the same"
     assert documents.lacks("SD-002")
     files[0].write_text(files[0].read_text() + "More.\n")
-    assert documents.get() is not known
+    assert documents.get() is not document
     again = len(read)
     assert documents.get() is not None
     assert len(read) > again, "what was written this moment may be written again within one tick of the clock"
     for path in files:
         os.utime(path, (1_700_000_001, 1_700_000_001))
-    known = documents.get()
+    document = documents.get()
     write(project.root, "docs/SD-002.md", "  id: SD-002")
-    assert documents.get().all.keys() - known.all.keys() == {"SD-002"}
+    assert documents.get().all.keys() - document.all.keys() == {"SD-002"}
     assert not documents.lacks("SD-002")

@@ -23,9 +23,9 @@ def loop(ddx: Path, *entries: tuple[str, dict[str, Any]], name: str = LOOP, seco
 
 
 def ended(ddx: Path) -> WorkerEnding:
-    found = read_ending(ddx)
-    assert found is not None
-    return found
+    ending = read_ending(ddx)
+    assert ending is not None
+    return ending
 
 
 DIRTY = {

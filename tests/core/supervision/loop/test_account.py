@@ -33,8 +33,8 @@ def test_an_attempt_that_a_report_leaves_out_has_the_word_of_its_evidence(
         row |= {"cost": 0.04, "costPresent": True, "tokens": 3000, "bundlePath": f".ddx/executions/{name}"}
         with sessions.open("a") as file:
             file.write(json.dumps(row) + "\n")
-    told = LoopTurn((LoopResult("b-1", "execution_failed", LAST, "context canceled"),), 1)
-    sums, left_out = account.turn(told, 0)
+    turn = LoopTurn((LoopResult("b-1", "execution_failed", LAST, "context canceled"),), 1)
+    sums, left_out = account.turn(turn, 0)
     assert [(each.attempt_id, each.word) for each in left_out] == [(FIRST, word)]
     assert sums.usd == 0.08
 

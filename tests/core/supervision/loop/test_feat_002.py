@@ -172,7 +172,7 @@ def test_a_review_is_executed_before_the_next_bead(stage: StageFactory) -> None:
     outcome = world.run(auto_review=True, review_threshold=0, auto_align=False)
     reviews = [each for each in world.rows().values() if "helix-injected:review-finding" in each.get("labels", ())]
     reviews.sort(key=lambda each: each["helix-trigger-cycle"])
-    assert [each["helix-trigger-bead"] for each in reviews[:2]] == ["a-1", "a-2"]
+    assert [review["helix-trigger-bead"] for review in reviews[:2]] == ["a-1", "a-2"]
     first = reviews[0]
     assert {"helix", "phase:review", "kind:review", "review-finding", "area:ui"} <= set(first["labels"])
     assert (first["spec-id"], first["helix-trigger-source"]) == ("SD-1", "post-cycle-review")
@@ -379,9 +379,9 @@ def test_summary_produces_one_liners_with_log_line_ranges(stage: StageFactory) -
     world.turns({"results": [{}], "stderr": "tokens used: 1234"})
     done = world.process("run", "--summary", "--max-cycles", "1", "--no-auto-review")
     lines = done.stderr.splitlines()
-    found = next(line for line in lines if "complete (rc=0" in line)
-    span = found.rpartition(" in ")[0].rpartition("log L")[2].split("–L")
-    log = Path(found.rpartition(" in ")[2]).read_text().splitlines()
+    line = next(line for line in lines if "complete (rc=0" in line)
+    span = line.rpartition(" in ")[0].rpartition("log L")[2].split("–L")
+    log = Path(line.rpartition(" in ")[2]).read_text().splitlines()
     block = log[int(span[0]) - 1 : int(span[1])]
     assert block[0].startswith("--- ddx output [")
     assert block[-1] == "--- end ddx output ---"

@@ -184,7 +184,7 @@ def test_a_bead_that_comes_back_for_ever_ends_the_run_with_a_reason(stage: Stage
     assert [line.split()[0] for line in world.executed] == ["a-1", "b-1"]
     assert eligibility(world, "a-1") == {}
     assert any("skipping a-1" in line for line in world.said)
-    (stuck,) = [each for each in outcome.state.blockers if each["bead_id"] == "a-1"]
+    (stuck,) = [blocker for blocker in outcome.state.blockers if blocker["bead_id"] == "a-1"]
     assert stuck["reason"] == "tried"
 
 

@@ -36,7 +36,7 @@ def test_a_success_that_its_record_calls_a_conflict_completes_no_cycle(stage: St
     }
     assert any("land_conflict, not landed" in line for line in world.said)
     assert not any("COMPLETE" in line for line in world.said)
-    assert {(each.kind, each.bead_id) for each in world.questions} == {("conflict", "a-1")}
+    assert {(question.kind, question.bead_id) for question in world.questions} == {("conflict", "a-1")}
 
 
 def test_a_failure_that_its_record_calls_a_success_completes_one(stage: StageFactory) -> None:

@@ -207,8 +207,8 @@ class Spent:
         # all were returned again: beads that lost their rows differ too
         dirty = set(self._by_bead) if len(new) == len(self._index.calls) else set()
         grouped: dict[str, list[IndexedCall]] = defaultdict(list)
-        for each in self._index.calls:
-            grouped[each.call.bead_id].append(each)
+        for call in self._index.calls:
+            grouped[call.call.bead_id].append(call)
         self._by_bead = dict(grouped)
         dirty |= {each.call.bead_id for each in new}
         for bead_id in dirty:
@@ -233,12 +233,12 @@ class Spent:
             return tuple(attempts)
         shares: dict[str, list[IndexedCall]] = defaultdict(list)
         other = []
-        for each in calls:
-            owner = _owner(each, attempts)
+        for call in calls:
+            owner = _owner(call, attempts)
             if owner is None:
-                other.append(each.call)
+                other.append(call.call)
             else:
-                shares[owner].append(each)
+                shares[owner].append(call)
         self._other[bead_id] = tuple(other)
         return tuple(_with_calls(attempt, shares.get(attempt.attempt_id, ())) for attempt in attempts)
 
