@@ -14,7 +14,6 @@ from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.ddx.attempts.costs import format_tokens, format_whole, read_sums
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
-from helix_tui.core.ddx.names import VERBS
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.statements.counts import count_project, queue_line
@@ -205,6 +204,7 @@ def _stuck(call: Call) -> int:
 def _recover(call: Call) -> int:
     from helix_tui.cli.editing.change import tell
     from helix_tui.cli.helix.shared import curator_of, explained, show_dry_run
+    from helix_tui.core.ddx.dialect import dialect_or_family
     from helix_tui.core.supervision.signals.orphans import find_left, recover
 
     with explained():
@@ -216,7 +216,8 @@ def _recover(call: Call) -> int:
         if not orphans:
             raise CliError("no claim of a dead process here", "`helix-tui stuck` says why other beads are stuck.")
         if call.options.dry_run:
-            return show_dry_run(call, [("ddx", *VERBS["update"][0], orphan.bead_id, "--unclaim") for orphan in orphans])
+            update = dialect_or_family(queue_state.dialect, queue_state.queue).words("update")
+            return show_dry_run(call, [("ddx", *update, orphan.bead_id, "--unclaim") for orphan in orphans])
         done = recover(curator, orphans)
     return tell(call, done, curator)
 

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from helix_tui.core.beads.readiness import Rule
 from helix_tui.core.ddx.client import ALONE, MISSING, QUIET, Ddx, DdxError
 from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, RowGate
-from helix_tui.core.ddx.help_text import DdxVerb, Words, read_verbs
+from helix_tui.core.ddx.help_text import Words, read_verbs
 from helix_tui.core.ddx.names import VERBS, DdxAction, Era
 from helix_tui.core.ground.process import Finished, Leaving, run
 from helix_tui.core.ground.records import decode_json
@@ -93,7 +93,7 @@ def try_out(ddx: Path, env: Mapping[str, str], guess: Dialect, *, ask: Callable[
     try:
         for _ in range(TRIALS):
             with tempfile.TemporaryDirectory(prefix="helix-trial-", ignore_cleanup_errors=True) as folder:
-                trial = _Trial(Path(folder), ddx, env, guess.verbs, ask)
+                trial = _Trial(Path(folder), ddx, env, guess, ask)
                 found = trial.findings(guess)
             if not trial.timed_out:
                 return found
@@ -120,10 +120,10 @@ class _Trial:
         folder: Path,
         ddx: Path,
         env: Mapping[str, str],
-        verbs: Mapping[DdxAction, DdxVerb],
+        guess: Dialect,
         ask: Callable[..., Finished],
     ) -> None:
-        self.folder, self._ddx, self._verbs, self._ask = folder, ddx, verbs, ask
+        self.folder, self._ddx, self._guess, self._ask = folder, ddx, guess, ask
         self.timed_out = False
         """Whether any answer came too late: a slow answer is no refusal."""
         own = {name: str(folder / "own") for name in _OWN}
@@ -245,8 +245,7 @@ class _Trial:
 
     def _do(self, action: DdxAction, *words: str) -> Finished:
         """What it answers to an action, by the name that it has for it."""
-        verb = self._verbs.get(action)
-        return self._answer(*(VERBS[action][0] if verb is None else verb.words), *words)
+        return self._answer(*self._guess.words(action), *words)
 
     def _bead(self, *words: str) -> Finished:
         return self._answer("bead", *words)
