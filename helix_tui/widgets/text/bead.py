@@ -298,7 +298,9 @@ def _standing(rows: _Rows, bead: Bead, world: RowContext, causes: Sequence[str])
     for said in explain(bead, queue, runs=(run,) if run is not None else (), held=causes):
         if said.topic == "state":
             sign = sign_of(bead, world)
-            word, _, place = (said.text if run is None or run.live else sign.word).partition(",")
+            # a dead worker's claim says nothing of whether ddx gives the bead out again
+            text = said.text if run is None or run.live else f"{sign.word}, {said.text}"
+            word, _, place = text.partition(",")
             rows.wrapped([(f"{sign.glyph} {word}", f"{sign.ink} bold"), (f",{place}" if place else "", "text")])
             continue
         lead, last = "and" if said.topic == last else _LEADS[said.topic], said.topic
