@@ -471,7 +471,7 @@ async def _is_stale(pump: MessagePump, message: Message) -> bool:
         return True  # the console is quitting: a screen opened now would change what Textual is closing
     if isinstance(pump, App):
         return not pump.screen_stack or (given and await _is_stale_for_app(pump, message))
-    # the terminal has shrunk since: Textual's palette asks which widget is there, and there is none
+    # the terminal has shrunk since: there is no widget where it was clicked
     if isinstance(message, events.Click) and not pump.app.size.contains(int(message.screen_x), int(message.screen_y)):
         return True
     if not isinstance(pump, Widget) or _in_view(pump):

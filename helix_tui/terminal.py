@@ -44,8 +44,10 @@ LAST_WRITE_S = 0.8
 GUEST_S = 1.2
 """How long a program that has the terminal may take to end once the console quits."""
 
-_KEY = re.compile(r"\x1b\[(\d{1,19})(?:[;:][\d;:]*)?u")
+_KEY = re.compile(r"\x1b\[(\d+)(?:[;:][\d;:]*)?u")
 """A key in kitty's protocol, by its code point."""
+
+MOST_DIGITS = 12
 
 SHORT_WAITS = 3
 """How many short waits follow a key, of a tenth of a second each."""
@@ -76,7 +78,12 @@ class Decoder(IncrementalDecoder):
         # a closed terminal reads as no bytes again and again: Textual would spin on it
         if not data and not final:
             raise EOFError("the terminal is closed")
-        return _KEY.sub(lambda key: key[0] if int(key[1]) <= sys.maxunicode else "", super().decode(data, final))
+        return _KEY.sub(_possible, super().decode(data, final))
+
+
+def _possible(key: re.Match[str]) -> str:
+    """A key as it was sent, if its code point is one."""
+    return key[0] if len(key[1]) < MOST_DIGITS and int(key[1]) <= sys.maxunicode else ""
 
 
 class _Writer(threading.Thread):

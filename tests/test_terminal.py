@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import pty
 import select
+import selectors
 import tty
+from socket import socketpair
 
-from helix_tui.terminal import _Writer
+import pytest
+
+from helix_tui.terminal import Decoder, _Keys, _Writer
 
 FRAMES = [f"frame {number} " + "x" * 20_000 for number in range(10)]
 """More together than a terminal takes before somebody reads."""
@@ -46,3 +50,34 @@ def test_a_closed_terminal_blocks_nothing() -> None:
         assert not writer.is_alive()
         os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
     os.close(theirs)
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        (b"\x1b[97u", "\x1b[97u"),
+        (b"\x1b[97;5u", "\x1b[97;5u"),
+        (b"a\x1b[1114112ub", "ab"),
+        (b"\x1b[999999999;2;3u", ""),
+        (b"\x1b[" + b"9" * 5_000 + b"u", ""),
+        (b"\xff\xfea", "\ufffd\ufffda"),
+    ],
+)
+def test_a_key_beyond_unicode_is_none_and_a_byte_that_is_no_text_is_replaced(sent: bytes, read: str) -> None:
+    assert Decoder().decode(sent) == read
+
+
+def test_the_reader_waits_shortly_after_a_key_and_at_the_end() -> None:
+    here, there = socketpair()
+    keys = _Keys()
+    with here, there:
+        keys.register(here, selectors.EVENT_READ)
+        there.send(b"k")
+        assert [key.fileobj for key, _ in keys.select(0.0)] == [here]
+        here.recv(1)
+        assert keys.select(0.0) == [], "the wait for what may follow an escape is short"
+        keys.end()
+        assert keys.select(0.0) == []
+        keys.unregister(here)
+        keys.close()
+        keys.end()  # it has ended already
