@@ -379,6 +379,11 @@ class HelixScreen(Dismissal):
         self.pulse.show(facts)
         self.notices.show(notice_forms(console.snapshot))
 
+    @on(events.ScreenResume)
+    def show_present_notices(self) -> None:
+        """Show what is said now; while out of view it was not told."""
+        self.show_notices(self.console.told)
+
     def show_notices(self, told: Sequence[PassingNotice]) -> None:
         """Show these notices, and no others."""
         self.told.show(told)

@@ -38,6 +38,23 @@ async def test_a_notice_lies_over_nothing(console: MakeConsole, size: tuple[int,
         assert not [pair for pair in overlapping(app) if toast in pair]
 
 
+async def test_a_notice_is_shown_on_the_screen_that_one_goes_to_and_gone_on_the_one_that_one_comes_back_to(
+    console: MakeConsole,
+) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.say("kept for a moment")
+        await pilot.pause()
+        assert app.sees("kept for a moment")
+        await pilot.press("2")
+        await pilot.pause()
+        assert app.sees("kept for a moment")
+        app.clear_notifications()
+        await pilot.press("1")
+        await pilot.pause()
+        assert not app.sees("kept for a moment")
+
+
 @pytest.mark.long
 async def test_the_tour_stays_readable_while_one_types_what_it_says(console: MakeConsole) -> None:
     app = console()
