@@ -132,7 +132,7 @@ async def test_go_to_does_commands_and_says_what_is_not_there(console: MakeConso
 async def test_the_palette_offers_commands_views_and_themes(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(100, 40)) as pilot:
-        offered = {command.title for command in app.get_system_commands(app.screen)}
+        offered = {command.name for command in app.offered(app.screen)}
         assert {
             "queue",
             "needs me",

@@ -76,12 +76,8 @@ class Dismissal(Screen[Any]):
         return cast(AwaitComplete, AwaitComplete.nothing())  # type: ignore[no-untyped-call]
 
     @on(events.ScreenResume)
-    def go_at_last(self) -> None:
-        """Leave, if that was asked for while it was covered."""
-        self.leave_now()
-
     def leave_now(self) -> bool:
-        """Leave from the top if it has as good as left; whether it did."""
+        """Leave, if that was asked for while it was covered; whether it does."""
         if self._left_with is None:
             return False
         (result,), self._left_with = self._left_with, None

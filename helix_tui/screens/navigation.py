@@ -14,9 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
 
-from textual.app import SystemCommand
 from textual.await_complete import AwaitComplete
-from textual.markup import escape
 from textual.message import Message
 from textual.screen import Screen
 
@@ -203,7 +201,8 @@ class Traveller(OpenedApp):
         from helix_tui.screens.commands.palette import CommandsSheet
 
         if not isinstance(self.screen, CommandsSheet):
-            self.push_screen(CommandsSheet(self._offered(self.screen), self.command_keys(self.screen), self._do))
+            offered = self.offered(self.screen)
+            self.push_screen(CommandsSheet(offered, self.keys_of(offered), self._do))
 
     def _lay_on(self, kind: Callable[..., HelixScreen], *about: str) -> None:
         """Open a screen over the present one, unless it is open already."""
@@ -338,9 +337,8 @@ class Traveller(OpenedApp):
         ]
         return [*own, *rest, *offered, *(Command(*each) for each in helix_commands(screen.console))]
 
-    def command_keys(self, screen: Screen[Any]) -> dict[str, str]:
+    def keys_of(self, offered: Iterable[Command]) -> dict[str, str]:
         """Command -> its key, as shown to people."""
-        offered = self._offered(screen)
         return {command.name: shown(BY_ID[command.key], self.keymap) for command in offered if command.key in BY_ID}
 
     async def _do(self, command: Command) -> None:
@@ -349,13 +347,8 @@ class Traveller(OpenedApp):
         elif isawaitable(done := command.action()):
             await done
 
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """The palette's commands, the same as those of ``:``."""
-        for command in self._offered(screen):
-            yield SystemCommand(command.name, escape(command.help), partial(self._do, command))
-
-    def _offered(self, screen: Screen[Any]) -> list[Command]:
-        """The commands; none if gathering them fails, because Textual's palette would hide the error."""
+    def offered(self, screen: Screen[Any]) -> list[Command]:
+        """The palette's commands, the same as those of ``:``; none if gathering them fails."""
         try:
             return self._commands(screen)
         except Exception as error:  # noqa: BLE001 - the app's barrier logs it

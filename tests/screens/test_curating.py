@@ -811,7 +811,7 @@ async def test_the_palette_and_the_menu_have_every_key(app: Console) -> None:
         offered = {choice.label for choice in app.screen.choices}
         assert {"eligible", "depends", "new", "undo", "rank first", "edit in a form"} <= offered
         await press(pilot, "escape")
-        names = {command.title for command in app.get_system_commands(app.screen)}
+        names = {command.name for command in app.offered(app.screen)}
         assert offered <= names
 
 

@@ -94,7 +94,7 @@ async def test_the_palette_shows_the_key_of_each_command(console: MakeConsole) -
         await pilot.press("ctrl+p", *"undo")
         await pilot.pause()
         assert any(re.search(r"\bu +undo\b", row) for row in app.rows())
-        keys = app.command_keys(app.screen_stack[0])
+        keys = app.keys_of(app.offered(app.screen_stack[0]))
         assert (keys["queue"], keys["zoom"], keys["needs me"], keys["eligible"]) == ("1", "z", "!", "e")
 
 
@@ -102,15 +102,15 @@ async def test_the_palette_finds_a_screen_by_what_it_shows(console: MakeConsole)
     app = console()
     async with app.run_test(size=(120, 60)):
         for word, screen in (("cost", "insights"), ("attempts", "loop"), ("change", "journal")):
-            best = matching(app._offered(app.screen), word)[:4]
+            best = matching(app.offered(app.screen), word)[:4]
             assert screen in [command.name for command in best], word
 
 
 async def test_every_key_of_a_screen_is_in_the_palette(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 60)):
-        keys = app.command_keys(app.screen)
-        offered = {command.title for command in app.get_system_commands(app.screen)}
+        keys = app.keys_of(app.offered(app.screen))
+        offered = {command.name for command in app.offered(app.screen)}
         labels = {key.label for key in KEYS if {"queue", "beads", "panes"} & set(key.scope.split(","))}
         assert labels - {"actions", "stop"} <= offered
         assert set(keys) <= offered
@@ -134,9 +134,9 @@ async def test_a_command_of_the_palette_is_one_thing_with_its_own_key(console: M
         for screen in "123456":
             await pilot.press(screen)
             await pilot.pause()
-            names = [command.title for command in app.get_system_commands(app.screen)]
+            names = [command.name for command in app.offered(app.screen)]
             assert sorted(set(names)) == sorted(names)
-            assert app.command_keys(app.screen)["ask"] == "4", "not the key that asks"
+            assert app.keys_of(app.offered(app.screen))["ask"] == "4", "not the key that asks"
 
 
 async def test_a_key_that_does_nothing_says_where_it_does_and_what_does_it_here(console: MakeConsole) -> None:

@@ -461,7 +461,7 @@ async def test_every_helix_command_is_offered_by_name(console: MakeConsole) -> N
     app = console(BEADS)
     async with app.run_test(size=(120, 30)) as pilot:
         await settled(pilot)
-        names = {command.title for command in app.get_system_commands(app.screen)}
+        names = {command.name for command in app.offered(app.screen)}
     elsewhere = {name for name, row in ROWS.items() if row.asks is None}
     assert elsewhere == {"run", "start", "stop"}
     assert {f"helix {name}" for name in ROWS if name not in elsewhere} <= names
