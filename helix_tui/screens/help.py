@@ -20,6 +20,7 @@ from textual.widget import Widget
 
 from helix_tui.core.beads.query import FIELDS
 from helix_tui.core.beads.states import STATES
+from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.keymap import BY_ID, bindings, keys_of, names, shown, shown_all
 from helix_tui.screens import SCREENS
 from helix_tui.screens.base import HelixScreen
@@ -66,7 +67,6 @@ _MEMORY = (
 )
 WORDS = (
     ("acceptance", "what must be true for a bead to be done; ideally a command and its result"),
-    ("answered, evidence found, not found (answer found or not)", "how a question ended"),
     ("attempt", "one execution of one bead"),
     ("bead", "one unit of work in the DDx tracker: an issue"),
     ("blocks, blocked by", "the dependency edge, from either end"),
@@ -93,10 +93,7 @@ WORDS = (
     ("memory, lesson, systemic", "something remembered; one that waits for acceptance; one that came back three times"),
     ("next action", "what HELIX says should happen next: BUILD, DESIGN, ALIGN, BACKFILL, POLISH, WAIT, GUIDANCE, STOP"),
     ("orphan", "a claim whose process is dead and that is older than two hours"),
-    (
-        "outcome",
-        "landed, kept aside (preserved), refused by review, no change, already satisfied, failed, interrupted, unknown",
-    ),
+    ("outcome", ", ".join(OUTCOME_WORDS.values())),
     (
         "question, sources, which one?, nothing found, answer (a model's)",
         "Ask; the passages that it cites; two readings to choose from; no passage fits; written by a model",

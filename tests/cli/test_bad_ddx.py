@@ -106,7 +106,7 @@ def test_missing(cli: Cli, make_root: Callable[[], Path], tmp_path: Path) -> Non
     root = make_root()
     ran = cli("eligible", "demo-0", "off", "--ddx", tmp_path / "nowhere", "-C", root)
     assert ran.code == 127
-    assert "there is no ddx at" in ran.err
+    assert "ddx binary not found at" in ran.err
     assert not (root / ".helix" / "journal.jsonl").exists()
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Collection
+from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
 
 import pytest
 
+from helix_tui.core.beads import readiness
 from helix_tui.core.beads.states import OPENED_BY_A_PERSON, STATES, Remedy, State
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_ROWS
 from helix_tui.core.ddx.names import STATUSES, VERBS, DdxAction, Outcome
@@ -19,6 +22,8 @@ from helix_tui.core.supervision.decide.need_kinds import GROUPS, KINDS, ActionId
 from helix_tui.core.supervision.signals import questions
 from helix_tui.keymap import BY_ID
 from helix_tui.screens.needs.need_list import KEYS
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
@@ -59,6 +64,18 @@ def _texts(module: ModuleType) -> set[str]:
     """The texts that a module holds."""
     tree = ast.parse(inspect.getsource(module))
     return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def test_each_state_is_found_somewhere() -> None:
+    assert set(get_args(State)) <= _texts(readiness), "core/beads/readiness.py: no finder"
+
+
+@pytest.mark.parametrize(("key", "vocabulary"), [("state", State), ("outcome", Outcome)])
+def test_the_documents_list_each_word(key: str, vocabulary: Any) -> None:
+    text = (ROOT / "docs" / "formats" / "cli.md").read_text("utf-8")
+    listed = re.search(rf"^- `{key}`[^:]*: ([\w, \n]+)\.", text, re.MULTILINE)
+    assert listed is not None
+    assert set(re.split(r"[,\s]+", listed[1])) == set(get_args(vocabulary)), "docs/formats/cli.md §2"
 
 
 def test_a_status_that_means_an_outcome_means_one_with_a_record() -> None:

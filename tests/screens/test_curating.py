@@ -772,7 +772,7 @@ async def test_a_ddx_that_is_not_there_says_what_to_do(console: MakeConsole) -> 
         on(app, "demo-a")
         await press(pilot, "e")
         assert isinstance(app.screen, TroubleSheet)
-        assert app.sees("there is no ddx at /nowhere/ddx")
+        assert app.sees("ddx binary not found at /nowhere/ddx")
         assert app.sees("--ddx or DDX_BIN")
 
 

@@ -21,13 +21,13 @@ from typing import Any
 import msgspec
 
 from helix_tui import __version__
-from helix_tui.cli.call import Call, CliError, DoctorCheck, locate
+from helix_tui.cli.call import Call, CliError, DoctorCheck, locate, sentence
 from helix_tui.cli.loading import NO_TRACKER, Present, judge
 from helix_tui.cli.memory.checks import examine_memory
 from helix_tui.cli.queue_lines import claims_left
 from helix_tui.core.beads.states import STATES
 from helix_tui.core.beads.tracker import Tracker, find_archived, read_archive, read_tracker
-from helix_tui.core.ddx.client import MALFORMED, Ddx, DdxError
+from helix_tui.core.ddx.client import MALFORMED, Ddx, DdxError, ddx_missing
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.documents.graph import DocumentsUnreadable
 from helix_tui.core.ddx.documents.source import read_documents
@@ -71,10 +71,8 @@ def examine_ddx(call: Call, project: Project, present: Present | None) -> Iterat
     """Find ddx, probe its capabilities, and compare its pick order with helix-tui's."""
     path = find_ddx(call.ddx)
     if path is None:
-        wanted = call.ddx or os.environ.get("DDX_BIN")
-        detail = f"{wanted} is not an executable" if wanted else "no ddx on PATH"
-        fix = "Install it, or name one with --ddx PATH or DDX_BIN."
-        yield DoctorCheck("ddx", False, f"{detail}; reading works without it", fix)
+        missing = ddx_missing(("ddx",), str(call.ddx or os.environ.get("DDX_BIN", "")))
+        yield DoctorCheck("ddx", False, f"{missing.message}; reading works without it", _advice(missing))
         return
     ddx = Ddx(path, project.root, ddx_environment(project, os.environ))
     try:
@@ -176,10 +174,10 @@ def _cleaned(ids: Iterable[str]) -> str:
 def _advice(error: DdxError) -> str:
     """The advice, and where the unreadable answer has been kept."""
     if error.exit_code != MALFORMED or not error.output:
-        return error.advice
+        return f"{sentence(error.advice)}."
     with tempfile.NamedTemporaryFile(prefix="helix-ddx-answer-", suffix=".txt", delete=False) as file:
         file.write(error.output)
-    return f"{error.advice}; the answer is kept in {Path(file.name)}"
+    return f"{sentence(error.advice)}; the answer is kept in {Path(file.name)}"
 
 
 def write_bundle(call: Call, target: Path, checks: Sequence[DoctorCheck]) -> list[tuple[str, int]]:

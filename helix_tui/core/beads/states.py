@@ -70,52 +70,58 @@ class StateRow(Struct, frozen=True):
 
 
 STATES: Mapping[State, StateRow] = {
-    "running": StateRow(Sign("◉", "@", "running bold", "running", "text bold"), "running", "worker", None, False),
-    "claimed": StateRow(Sign("◉", "@", "running", "claimed"), "running", "worker", None, True),
-    "ready": StateRow(Sign("○", "o", "success", "ready"), "ready", "worker", None, False),
+    "running": StateRow(
+        Sign("◉", "@", "running bold", "running", "text bold"), "running", "worker", None, worded=False
+    ),
+    "claimed": StateRow(Sign("◉", "@", "running", "claimed"), "running", "worker", None, worded=True),
+    "ready": StateRow(Sign("○", "o", "success", "ready"), "ready", "worker", None, worded=False),
     "proposed": StateRow(
-        Sign("◆", "*", "attention bold", "proposed"), "parked", "person", Parked("operator-attention", "escalate"), True
+        Sign("◆", "*", "attention bold", "proposed"),
+        "parked",
+        "person",
+        Parked("operator-attention", "escalate"),
+        worded=True,
     ),
     "unknown_status": StateRow(
         Sign("?", "?", "attention bold", "unknown status"),
         "parked",
         "nobody",
         Parked("unknown-status", "escalate"),
-        False,
+        worded=False,
     ),
     "preserved_review_blocked": StateRow(
         Sign("◆", "*", "attention bold", "review unresolved"),
         "parked",
         "person",
         Parked("review-blocked", "escalate"),
-        True,
+        worded=True,
     ),
     "retry_cooldown": StateRow(
-        Sign("◷", "~", "waiting", "cools down"), "waiting", "time", Parked("retry-parked", "defer"), False
+        Sign("◷", "~", "waiting", "cools down"), "waiting", "time", Parked("retry-parked", "defer"), worded=False
     ),
     "waiting_dependencies": StateRow(
-        Sign("◌", ".", "muted", "waits"), "waiting", "beads", Parked("dep-blocked", "wait"), False
+        Sign("◌", ".", "muted", "waits"), "waiting", "beads", Parked("dep-blocked", "wait"), worded=False
     ),
     "blocked_external": StateRow(
-        Sign("⊘", "#", "error", "blocked outside"), "waiting", "person", Parked("external", "recheck"), True
+        Sign("⊘", "#", "error", "blocked outside"), "waiting", "person", Parked("external", "recheck"), worded=True
     ),
-    "epic_container": StateRow(Sign("▣", "+", "text", "epic"), "set aside", "children", None, False),
+    "epic_container": StateRow(Sign("▣", "+", "text", "epic"), "set aside", "children", None, worded=False),
     "not_eligible": StateRow(
         Sign("⊝", "-", "muted", "not eligible", "muted"),
         "set aside",
         "whoever holds it",
         Parked("not-eligible", "decide"),
-        True,
+        worded=True,
     ),
     "superseded": StateRow(
         Sign("⊝", "-", "muted", "superseded", "muted strike"),
         "set aside",
         "nobody",
         Parked("superseded", "close"),
-        False,
+        worded=False,
     ),
-    "closed": StateRow(Sign("✓", "x", "muted", "closed", "muted"), "done", "nobody", None, False),
-    "cancelled": StateRow(Sign("✗", "X", "muted", "cancelled", "muted strike"), "done", "nobody", None, False),
+    "closed": StateRow(Sign("✓", "x", "muted", "closed", "muted"), "done", "nobody", None, worded=False),
+    "cancelled": StateRow(Sign("✗", "X", "muted", "cancelled", "muted strike"), "done", "nobody", None, worded=False),
 }
 """Every state, those that need attention first, as documented for ``queue --json``."""
 

@@ -34,6 +34,9 @@ ALONE = {"DDX_SERVER_URL": "http://127.0.0.1:9"}
 FAILED, MALFORMED, TOO_OLD, MISSING = 1, 65, 69, 127
 """Exit codes of the console (docs/cli.md)."""
 
+INSTALL_DDX = "install ddx, or name it with --ddx or DDX_BIN"
+"""What to do where there is no ddx."""
+
 _LIST_START = re.compile(r"^\[", re.MULTILINE)
 _MISCONFIGURED, _OUTDATED = r"configuration validation failed", r"project requires DDx \S+ or newer"
 
@@ -88,6 +91,25 @@ class DdxError(HelixError):
         self.output = output
 
 
+def ddx_missing(argv: Sequence[str], wanted: str) -> DdxError:
+    """There is no ddx to run; ``wanted`` is empty if none was named."""
+    named = clean_line(wanted, 200)
+    message = f"ddx binary not found at {named}" if named else "ddx binary not found on PATH"
+    if wanted and os.path.exists(wanted):
+        message = f"{named} is not an executable"
+    return DdxError(argv, message, INSTALL_DDX, MISSING)
+
+
+def not_started(argv: Sequence[str], path: str | os.PathLike[str], error: OSError | ValueError) -> DdxError:
+    """A ddx that does not start, or one that is not there."""
+    # a script whose interpreter is missing raises the same error
+    if isinstance(error, FileNotFoundError) and not os.path.exists(path):
+        return ddx_missing(argv, os.fspath(path))
+    why = error.strerror if isinstance(error, OSError) else error
+    message = clean_line(f"{os.fspath(path)} does not start: {why}", 300)
+    return DdxError(argv, message, "check that it is an executable for this machine", MISSING)
+
+
 class NoAnswer(DdxError):
     """A ddx command that was ended because it took too long: what it would have said is not known."""
 
@@ -129,12 +151,7 @@ class Ddx(Struct, frozen=True):
         try:
             return run(argv, cwd=self.root, env=self._environment(), timeout=timeout, cap=cap, stop_at_cap=reads)
         except OSError as error:
-            # a script whose interpreter is missing raises the same error
-            if isinstance(error, FileNotFoundError) and not self.path.exists():
-                advice = "install ddx, or name it with --ddx or DDX_BIN"
-                raise DdxError(argv, f"there is no ddx at {self.path}", advice, MISSING) from None
-            message = clean_line(f"{self.path} does not start: {error.strerror}", 300)
-            raise DdxError(argv, message, "check that it is an executable for this machine", MISSING) from None
+            raise not_started(argv, self.path, error) from None
 
     def json(self, *args: str, timeout: float = 60.0) -> Any:
         """Run a command and return the JSON it prints.

@@ -219,7 +219,7 @@ def test_a_run_that_ended_for_want_of_a_ddx_is_said_on_every_face_until_there_is
     here = find_project(project([ROW], git=True))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("DDX_BIN", raising=False)
-    said = "ddx binary not found on PATH; install ddx or set DDX_BIN"
+    said = "ddx binary not found on PATH; install ddx, or name it with --ddx or DDX_BIN"
     state = RunState(run_id="r", stop_reason="missing_binary", stop_detail=said, ended_at="2026-08-21T20:00:00Z")
     stoppage = last_stoppage(here, (), state)
     assert stoppage is not None
@@ -227,7 +227,7 @@ def test_a_run_that_ended_for_want_of_a_ddx_is_said_on_every_face_until_there_is
     queue_state = sight_of(here)
     assert decide(gather_facts(queue_state, stoppage=stoppage)).next_action == "GUIDANCE"
     (need,) = needs_of(queue_state.queue, (), queue_state.tracker, stoppage=stoppage)
-    assert "install ddx, or name it with DDX_BIN" in need.reason
+    assert "install ddx, or name it with --ddx or DDX_BIN" in need.reason
     (stuck,) = find_stuck(queue_state.queue, stoppage=stoppage)
     assert stuck.reason == "worker-stopped"
     ddx = tmp_path / "ddx"

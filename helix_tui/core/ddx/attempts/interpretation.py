@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Literal, assert_never
 
 from msgspec import Struct
 
@@ -11,7 +11,7 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.beads.states import IN_HAND
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.names import status_of
+from helix_tui.core.ddx.names import Outcome, status_of
 from helix_tui.core.ground.errors import UNROUTED, WHO
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_span
@@ -20,7 +20,7 @@ Interpretation = Literal["resolvable", "parked", "physics-level"]
 
 _LANDED, _DONE = "nothing to do: it landed", "nothing to do"
 
-_OVER_WITH_ITS_BEAD = frozenset({"kept_aside", "refused", "no_change", "failed", "interrupted"})
+_OVER_WITH_ITS_BEAD: frozenset[Outcome] = frozenset({"kept_aside", "refused", "no_change", "failed", "interrupted"})
 """Outcomes about which nothing is to be done once the bead is finished."""
 
 _CONTRADICTION = re.compile(
@@ -92,11 +92,12 @@ def interpret(attempt: Attempt, now: int, queue: Queue | None = None) -> Reading
 
 def _reading(attempt: Attempt, now: int, parked: str) -> tuple[Interpretation | None, str]:
     """The class and the follow-up of an attempt whose bead is open, or of which nothing else is known."""
-    if attempt.landed:
+    outcome = attempt.verdict.outcome
+    if outcome == "landed":
         return None, _after_landing(attempt)
-    if attempt.verdict.outcome == "unfinished":
+    if outcome == "unfinished":
         return None, "no result yet" if not attempt.status else "its landing has not been seen"
-    if attempt.verdict.outcome == "no_change" and _contradicts(attempt):
+    if outcome == "no_change" and _contradicts(attempt):
         return "physics-level", "a person must decide: the agent says the bead contradicts itself"
     if parked:
         return "parked", parked
@@ -104,12 +105,16 @@ def _reading(attempt: Attempt, now: int, parked: str) -> tuple[Interpretation | 
         return None, f"release its claim: `helix-tui unclaim {clean_line(attempt.bead_id, 60)}`"
     if not attempt.finished:
         return None, "it left no result: read its transcript, then try again"
-    if attempt.verdict.outcome == "satisfied":
-        return None, _DONE
-    # a worker writes its success before landing, so by itself it proves nothing
-    if attempt.verdict.outcome == "unknown" and status_of(attempt.status).successful:
-        return None, "check whether it landed: no record says so"
-    return "resolvable", _follow_up(attempt, now)
+    match outcome:
+        case "satisfied":
+            return None, _DONE
+        case "unknown" if status_of(attempt.status).successful:
+            # a worker writes its success before landing, so by itself it proves nothing
+            return None, "check whether it landed: no record says so"
+        case "kept_aside" | "refused" | "no_change" | "failed" | "interrupted" | "unknown":
+            return "resolvable", _follow_up(attempt, now)
+        case never:
+            assert_never(never)
 
 
 def _left_open(attempt: Attempt, state: str) -> str:

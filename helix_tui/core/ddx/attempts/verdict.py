@@ -59,16 +59,16 @@ class OutcomeRow(Struct, frozen=True):
 
 
 OUTCOME_ROWS: Mapping[Outcome, OutcomeRow] = {
-    "landed": OutcomeRow("✓", "success", "landed", "landed", "landed", True),
-    "kept_aside": OutcomeRow("◆", "attention", "kept aside", "was kept aside", "preserved", True),
-    "refused": OutcomeRow("◆", "attention bold", "refused", "was refused by review", "preserved", True),
-    "no_change": OutcomeRow("○", "muted", "no change", "changed nothing", "no_changes", True),
+    "landed": OutcomeRow("✓", "success", "landed", "landed", "landed", decides=True),
+    "kept_aside": OutcomeRow("◆", "attention", "kept aside", "was kept aside", "preserved", decides=True),
+    "refused": OutcomeRow("◆", "attention bold", "refused", "was refused by review", "preserved", decides=True),
+    "no_change": OutcomeRow("○", "muted", "no change", "changed nothing", "no_changes", decides=True),
     # looks.md: `✓` is for what landed, `○` for an attempt that had nothing to do
-    "satisfied": OutcomeRow("○", "muted", "satisfied", "found its work done already", "no_changes", True),
-    "failed": OutcomeRow("✗", "error", "failed", "failed", "failed", False),
-    "interrupted": OutcomeRow("✗", "muted", "interrupted", "was interrupted", "other", False),
-    "unknown": OutcomeRow("?", "attention bold", "unknown", "ended: unknown", "other", True),
-    "unfinished": OutcomeRow("…", "waiting", "no result", "has not ended", "other", True),
+    "satisfied": OutcomeRow("○", "muted", "satisfied", "found its work done already", "no_changes", decides=True),
+    "failed": OutcomeRow("✗", "error", "failed", "failed", "failed", decides=False),
+    "interrupted": OutcomeRow("✗", "muted", "interrupted", "was interrupted", "other", decides=False),
+    "unknown": OutcomeRow("?", "attention bold", "unknown", "ended: unknown", "other", decides=True),
+    "unfinished": OutcomeRow("…", "waiting", "no result", "has not ended", "other", decides=True),
 }
 
 OUTCOMES: tuple[Outcome, ...] = tuple(OUTCOME_ROWS)

@@ -21,7 +21,15 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.beads.states import IN_HAND
 from helix_tui.core.beads.tracker import Tracker
-from helix_tui.core.ddx.client import MISSING, QUIET, Ddx, DdxError, advice_for, last_error
+from helix_tui.core.ddx.client import (
+    QUIET,
+    Ddx,
+    DdxError,
+    advice_for,
+    ddx_missing,
+    last_error,
+    not_started,
+)
 from helix_tui.core.ddx.dialect import FAMILIES, Dialect
 from helix_tui.core.ddx.git_state import staged_beside_tracker
 from helix_tui.core.ddx.probe import dialect_of
@@ -36,7 +44,6 @@ from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.processes.clients import started_by_client
 from helix_tui.core.ground.processes.programs import python_argv
 from helix_tui.core.ground.project import Project, ddx_environment, ddx_setting, find_ddx
-from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.trust.own_folders import require_used
 from helix_tui.core.ground.writes import open_own
 
@@ -240,13 +247,7 @@ class Executable(Struct, frozen=True):
                 argv, cwd=self.root, env={**self.env, **QUIET}, timeout=timeout, cap=cap, stop_at_cap=reads, keep=keep
             )
         except (OSError, ValueError) as error:
-            here = os.path.exists(self.words[0])
-            if isinstance(error, FileNotFoundError) and not here:
-                message = clean_line(f"there is no ddx at {self.words[0]}", 300)
-                raise DdxError(shown, message, "install ddx, or name it with --ddx or DDX_BIN", MISSING) from None
-            why = error.strerror if isinstance(error, OSError) else error
-            message = clean_line(f"{self.words[0]} does not start: {why}", 300)
-            raise DdxError(shown, message, "check that it is an executable for this machine", MISSING) from None
+            raise not_started(shown, self.words[0], error) from None
         if finished.timed_out:
             advice = "it timed out; check whether another ddx holds the tracker, then try again"
             raise DdxError(shown, f"no answer after {timeout:g} s", advice)
@@ -270,8 +271,7 @@ def find_executable(project: Project, explicit: str | None, *, env: Mapping[str,
         return Executable((os.fspath(ddx),), project.root, env)
     wanted = explicit or env.get("DDX_BIN")
     if wanted:
-        message = f"there is no ddx at {clean_line(wanted, 200)}"
-        raise DdxError((wanted,), message, "name one that exists with --ddx or DDX_BIN", MISSING)
+        raise ddx_missing((wanted,), wanted)
     return embedded_tracker(project, env)
 
 

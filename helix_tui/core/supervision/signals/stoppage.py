@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from helix_tui.core.ddx.client import advice_for, starts_no_work
+from helix_tui.core.ddx.client import INSTALL_DDX, advice_for, starts_no_work
 from helix_tui.core.ddx.git_state import WRITTEN_AT_START, implementation_changes, written_and_shown
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ddx.runs.endings import WorkerEnding, read_ending
@@ -149,7 +149,7 @@ def refused_start(project: Project, run_id: str, reason: str, detail: str, ended
     if reason == NO_DDX:
         ending = WorkerEnding(run_id, at, reason, detail.partition("; ")[0])
         here = find_ddx(None, os.environ)
-        return Stoppage(ending, here is None, (), "install ddx, or name it with DDX_BIN", "helix-tui doctor")
+        return Stoppage(ending, here is None, (), INSTALL_DDX, "helix-tui doctor")
     fix = advice_for(detail, ())
     return Stoppage(WorkerEnding(run_id, at, "ddx_started_no_work", detail.partition(f"; {fix}")[0]), None, (), fix)
 

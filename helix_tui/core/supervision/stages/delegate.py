@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from helix_tui.core.ddx.attempts.report import MalformedReport, parse_report
-from helix_tui.core.ddx.client import MISSING, QUIET, TOO_OLD, Ddx, DdxError, last_error
+from helix_tui.core.ddx.client import QUIET, TOO_OLD, Ddx, DdxError, ddx_missing, last_error, not_started
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.files import money, whole
 from helix_tui.core.ddx.help_text import DdxVerb
@@ -140,8 +140,7 @@ class Delegate(Struct):
         found = find_ddx(self.explicit, self.env)
         if found is None:
             wanted = self.explicit or self.env.get("DDX_BIN", "")
-            where = f"at {clean_line(wanted, 200)}" if wanted else "on PATH"
-            raise DdxError(("ddx",), f"ddx binary not found {where}", "install ddx or set DDX_BIN", MISSING)
+            raise ddx_missing(("ddx",), wanted)
         return Ddx(found, self.project.root, self.env)
 
     @property
@@ -240,12 +239,11 @@ class Delegate(Struct):
             # the log folder is gone, not ddx
             if error.filename and Path(error.filename) == out:
                 raise
-            raise DdxError(argv, f"there is no ddx at {ddx.path}", "install ddx or set DDX_BIN", MISSING) from None
+            raise not_started(argv, ddx.path, error) from None
         except PermissionError as error:
             if error.filename and Path(error.filename).parent == out.parent:
                 raise
-            message = f"{ddx.path} does not start: {error.strerror}"
-            raise DdxError(argv, message, "check that it is an executable for this machine", MISSING) from None
+            raise not_started(argv, ddx.path, error) from None
 
     def ask(self, prompt: StagePrompt, agent_choice: AgentChoice, stamp: str) -> AgentAnswer:
         """Give a prompt to an agent and wait for its answer, which is kept in the log folder.

@@ -327,7 +327,7 @@ def test_ddx_that_goes_missing_half_way_is_127(stage: StageFactory) -> None:
     world.turns({"results": [{}], "remove_self": True})
     done = world.process(*QUIET)
     assert done.returncode == 127
-    assert "install ddx or set DDX_BIN" in done.stderr
+    assert "install ddx, or name it with --ddx or DDX_BIN" in done.stderr
     assert (world.state["completed_cycles"], world.state["stop_reason"]) == (1, "missing_binary")
 
 
@@ -341,7 +341,7 @@ def test_no_ddx_at_all_is_127(stage: StageFactory, monkeypatch: pytest.MonkeyPat
         timeout=60,
     )
     assert done.returncode == 127
-    assert "ddx binary not found on PATH; install ddx or set DDX_BIN" in done.stderr
+    assert "ddx binary not found on PATH; install ddx, or name it with --ddx or DDX_BIN" in done.stderr
     assert load_state(find_project(world.root)).ddx_delegation_failure_count == {"missing_binary": 1}
 
 
