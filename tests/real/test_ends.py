@@ -74,7 +74,7 @@ def test_of_a_worker_that_was_killed_every_face_says_so(stranger: Stranger) -> N
     told = stranger.tui_json("attempts")
     (row,) = told["attempts"]
     assert (row["verdict"]["outcome"], row["verdict"]["proof"]) == ("interrupted", "worker")
-    assert "its worker is gone" in row["verdict"]["why"]
+    assert "its worker is dead" in row["verdict"]["why"]
     assert not told["spent"]["complete"]
     assert stranger.tui_json("status")["running_bead"] is None
 

@@ -97,10 +97,10 @@ async def test_a_killed_worker_is_gone_and_says_why(tmp_path: Path, dead_pid: in
     async with app.run_test(size=(140, 40)) as pilot:
         app.feed.look()
         await settled(pilot)
-        assert app.sees("worker gone: process")
-        assert app.sees("1 gone")
+        assert app.sees("worker dead: process")
+        assert app.sees("1 dead")
         assert app.loop.view.current == "evidence"
-        assert app.pane_says("not running: its worker is gone")
+        assert app.pane_says("not running: its worker is dead")
 
 
 async def test_many_workers_that_are_gone_do_not_bury_the_attempts(tmp_path: Path, dead_pid: int) -> None:
@@ -120,7 +120,7 @@ async def test_many_workers_that_are_gone_do_not_bury_the_attempts(tmp_path: Pat
     async with app.run_test(size=(140, 40)) as pilot:
         app.feed.look()
         await settled(pilot)
-        assert app.sees("9 gone, 8 without an open bead, 1 shown"), "*Needs me* lists the other one"
+        assert app.sees("9 dead, 8 without an open bead, 1 shown"), "*Needs me* lists the other one"
         assert len(app.loop.list.board.runs) == 1, "those of January hold nothing and are no news"
 
 
@@ -136,13 +136,13 @@ async def test_a_worker_that_is_gone_and_holds_nothing_has_a_row_for_a_day(tmp_p
     async with app.run_test(size=(140, 40)) as pilot:
         app.feed.look()
         await settled(pilot)
-        assert app.sees("2 gone, 1 without an open bead")
+        assert app.sees("2 dead, 1 without an open bead")
         # what holds a bead is first, though it began earlier or later
         assert [view.run.bead_id == "gone-1" for view in app.loop.list.board.runs] == [False, True]
         app.feed.now += 86_400 * NS
         app.feed.look()
         await settled(pilot)
-        assert app.sees("2 gone, 1 without an open bead, 1 shown")
+        assert app.sees("2 dead, 1 without an open bead, 1 shown")
 
 
 async def test_a_living_process_that_does_nothing_is_silent_not_gone(tmp_path: Path) -> None:

@@ -343,7 +343,7 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
     asked = pids if machine in ("", here) else []
     living = [pid for pid in asked if pid_alive(pid)]
     if asked and not living:
-        return "dead", f"worker gone: process {asked[0]} is not on this machine"
+        return "dead", f"worker dead: process {asked[0]} is not on this machine"
     if all(_unheard(claim, here) for claim in claims):
         return "dead", f"claimed on {machine} without a heartbeat: ddx gives such a bead out again"
     left = [claim.left for claim in claims if claim.source != "sidecar"]
@@ -383,11 +383,11 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
 
 
 def lost(claims: Sequence[Claim], now: int, *, here: str) -> str:
-    """What is known of a worker that is gone, and when ddx hands out its bead again, without ages."""
+    """What is known of a dead worker, and when ddx hands out its bead again, without ages."""
     pids = [claim.pid for claim in claims if claim.pid is not None and claim.machine in ("", here)]
     seen = latest(*(claim.at for claim in claims))
     if pids and not any(pid_alive(pid) for pid in pids):
-        what = f"its worker is gone (process {pids[0]})"
+        what = f"its worker is dead (process {pids[0]})"
     elif seen is not None:
         what = f"no sign of its worker since {clock_time(seen)}"
     else:

@@ -193,7 +193,10 @@ class AttemptGroup(Struct, frozen=True, dict=True):
 
     @cached_property
     def summed(self) -> str:
-        """Their total cost, tokens and time: ``$4.10 · 1.2M tok · 2h 05m``."""
+        """Their total cost, tokens and time: ``sum $4.10 · 1.2M tok · 2h 05m``.
+
+        Line 1 counts what runs and every other call of the day too.
+        """
         sums = sum_calls(call for attempt in self.attempts for call in attempt.spent)
         took = sum(attempt.duration_ms or 0 for attempt in self.attempts)
         cost = format_sum(sums) if sums.whole.calls else ""
@@ -202,7 +205,8 @@ class AttemptGroup(Struct, frozen=True, dict=True):
             f"{figures.tokens(sums.tokens)} tok" if sums.tokens else "",
             format_span(took / 1000) if took else "",
         ]
-        return " · ".join(filter(None, parts))
+        known = " · ".join(filter(None, parts))
+        return f"sum {known}" if known else ""
 
     def caption(self, width: int, *, folded: bool = False) -> Line:
         """Its name, outcomes and sums, in a thin rule."""
@@ -472,8 +476,8 @@ class AttemptFilter(WordFilter):
         return self._accepts(fields, " ".join((*(fields[name] for name in self.FIELDS[1:]), attempt.attempt_id)))
 
     def matches_run(self, run: Run) -> bool:
-        """Whether a run passes; its status is ``running``, ``silent`` or ``gone``."""
-        said = {"alive": "running", "silent": "running silent", "dead": "gone"}[run.verdict]
+        """Whether a run passes; its status is ``running``, ``silent`` or ``dead``."""
+        said = {"alive": "running", "silent": "running silent", "dead": "dead"}[run.verdict]
         shown = Attempt(run.attempt_id or "", run.bead_id or "", status=said, harness=run.harness, model=run.model)
         return self.matches(shown)
 

@@ -358,7 +358,7 @@ def _run_figures(run: Run, now: int, width: int, room: int) -> list[Span]:
             (span if width >= NARROW else span.replace(" ", ""), "running" if run.verdict == "alive" else "text")
         )
     if not run.live:
-        parts.append(("gone", "error bold"))
+        parts.append(("dead", "error bold"))
     elif run.verdict == "silent":
         parts.append(("silent", "error bold"))
     tokens: Span = (f"{figures.tokens(run.tokens)} tok", "text")
@@ -590,10 +590,10 @@ class RunningPanel(Vertical):
         between = sum(view.run.live and view.run.bead_id is None for view in runs)
         words = f"running {working}" if working else "idle"
         words += f" · {between} between beads" if between else ""
-        gone, older = sum(not view.run.live for view in runs), self.list.board.older
-        if gone + older:
-            shown = f", {gone} shown" if gone and older else ""
-            words += f" · {gone + older} gone{self.list.board.at_large}{shown}"
+        dead, older = sum(not view.run.live for view in runs), self.list.board.older
+        if dead + older:
+            shown = f", {dead} shown" if dead and older else ""
+            words += f" · {dead + older} dead{self.list.board.at_large}{shown}"
         self.caption.show(words, "follows" if self.list.following else "")
 
     @on(RowList.Selected)

@@ -111,7 +111,7 @@ def evidence_paras(subject: AttemptSubject) -> Iterator[Para]:
 
 def _run_head(subject: AttemptSubject, run: Run) -> Iterator[Para]:
     sign = RUN_SIGNS[run.verdict]
-    words = {"alive": "running", "silent": "running, but silent", "dead": "not running: its worker is gone"}
+    words = {"alive": "running", "silent": "running, but silent", "dead": "not running: its worker is dead"}
     spans: list[Span] = [(f"{sign.glyph} {words[run.verdict]}", sign.ink)]
     if run.started_at is not None and run.live:
         spans.append((f"  {format_span((subject.now - run.started_at) / NS)}", "text"))

@@ -153,7 +153,7 @@ def test_a_killed_worker_leaves_a_dead_run(name: str, tmp_path: Path) -> None:
     *_, (_, record, runs) = replayed(name, tmp_path, pid=GONE)
     (run,) = runs
     assert (run.live, run.verdict) == (False, "dead")
-    assert "gone" in run.why
+    assert "dead" in run.why
     assert {run.bead_id} == record.running(record.beads())
     assert run.attempt_id is not None
     assert {fact.source for fact in run.facts} >= {"run-state", "lease" if "head" in name else "row"}

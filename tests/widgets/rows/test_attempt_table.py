@@ -61,7 +61,7 @@ def test_days_hold_every_attempt_once_and_their_sums_are_those_of_the_one_object
     for group in groups:
         assert len({(each.finished_at or 0) // DAY for each in group.attempts}) <= 2
         whole = format_sum(sum_calls(call for each in group.attempts for call in each.spent))
-        assert group.summed.startswith(whole)
+        assert group.summed.startswith(f"sum {whole}")
 
 
 def test_days_are_days_when_the_oldest_stands_first_too() -> None:

@@ -123,7 +123,7 @@ async def test_a_running_entry_has_its_last_actions_with_outcome_and_time() -> N
         assert "thinking" in thinking
 
 
-async def test_silent_and_gone_are_told_apart_with_the_reason_in_words() -> None:
+async def test_silent_and_dead_are_told_apart_with_the_reason_in_words() -> None:
     silent = run(verdict="silent", why="its heartbeat is fresh, but it has done nothing for 12m")
     gone = run(attempt_id="20260821T888888-0000abcd", verdict="dead", live=False, why="its process 77 is gone")
     rows = AttemptList()
@@ -134,9 +134,9 @@ async def test_silent_and_gone_are_told_apart_with_the_reason_in_words() -> None
         shown = app.rows()
         assert any("Land gate" in line and line.endswith("silent") for line in shown)
         assert any("its heartbeat is fresh, but it has done nothing for 12m" in line for line in shown)
-        assert any("Land gate" in line and line.endswith("gone") for line in shown)
+        assert any("Land gate" in line and line.endswith("dead") for line in shown)
         assert not any("its process 77 is gone" in line for line in shown)
-        rows.action_cursor_down()  # the row of a worker that is gone unfolds to the reason
+        rows.action_cursor_down()  # the row of a worker that is dead unfolds to the reason
         await pilot.pause()
         assert any("its process 77 is gone" in line for line in app.rows())
 

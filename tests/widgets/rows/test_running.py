@@ -28,7 +28,7 @@ async def test_it_says_what_runs_and_lists_the_newest_only() -> None:
         panel.show_board(board([attempt(number) for number in range(1, 9)], run(), gone))
         await pilot.pause()
         shown = app.rows()
-        assert "running 1 · 1 gone" in shown[0]
+        assert "running 1 · 1 dead" in shown[0]
         assert "follows" in shown[0]
         assert sum("Pin the provider" in line for line in shown) == 3
 

@@ -436,7 +436,7 @@ def test_of_a_worker_that_was_killed_the_run_record_tells(place: Place) -> None:
     place.index.refresh(place.beads, holds={"b-1": Hold(parse_instant("2026-08-01T10:00:00Z"))})
     (attempt,) = place.index.attempts
     assert (attempt.verdict.outcome, attempt.harness) == ("unfinished", "claude")
-    gone = "its worker is gone (process 7); ddx gives the bead out again at 10:01:50"
+    gone = "its worker is dead (process 7); ddx gives the bead out again at 10:01:50"
     holds = {"b-1": Hold(parse_instant("2026-08-01T10:00:00Z"), gone)}
     assert place.index.refresh(place.beads, holds=holds) == {"b-1"}
     (attempt,) = place.index.attempts
@@ -463,7 +463,7 @@ def test_of_a_worker_killed_before_its_evidence_came_the_loop_log_tells(place: P
     since = parse_instant("2026-08-01T09:59:58Z")
     place.index.refresh(place.beads, holds={"b-1": Hold(since)})
     assert not place.index.attempts, "its worker lives, and its evidence comes under another name"
-    place.index.refresh(place.beads, holds={"b-1": Hold(since, "its worker is gone")})
+    place.index.refresh(place.beads, holds={"b-1": Hold(since, "its worker is dead")})
     (attempt,) = place.index.attempts
     assert (attempt.verdict.outcome, attempt.harness, attempt.model) == ("interrupted", "claude", "sonnet")
     assert attempt.started_at == parse_instant("2026-08-01T10:00:00Z")

@@ -503,6 +503,6 @@ def test_who_holds_a_bead_and_what_is_known_of_one_that_is_gone(place: Place) ->
     place.lease("c-3", machine="other", started_at=ago(700), updated_at=ago(600))
     found = holds(place.find())
     assert (found["a-1"].gone, found["a-1"].since) == ("", NOW - 70 * NS)
-    assert found["b-2"].gone == (f"its worker is gone (process {GONE}); ddx gives the bead out again at 12:01:00")
+    assert found["b-2"].gone == (f"its worker is dead (process {GONE}); ddx gives the bead out again at 12:01:00")
     assert found["c-3"].gone == "no sign of its worker since 11:50:00"
     assert holds(place.find(NOW + 5 * NS))["c-3"] == found["c-3"], "time alone is no news"
