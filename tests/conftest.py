@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from helix_tui.core.embedding.weights import find_weights
 from helix_tui.core.ground.process import allow_programs
 from helix_tui.core.ground.processes import start
 from helix_tui.core.ground.trust import person
@@ -66,8 +67,19 @@ def _nobodys_git() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def _checked_weights(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """What the console keeps of having read the weights: without it each home would hash 90 MB anew."""
+    cache = tmp_path_factory.mktemp("weights")
+    find_weights(env={"XDG_CACHE_HOME": str(cache)})
+    kept = cache / "helix-tui" / "weights.json"
+    return kept.read_bytes() if kept.exists() else b"{}"
+
+
 @pytest.fixture(autouse=True)
-def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _isolated(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, _checked_weights: bytes
+) -> None:
     """No test sees or touches the home, the configuration or the temporary files of whoever runs it."""
     # mktemp looks through all that it has made
     homes = tmp_path_factory.getbasetemp() / "homes"
@@ -78,6 +90,8 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     for name, place in places.items():
         place.mkdir(exist_ok=True)
         monkeypatch.setenv(name, str(place))
+    (home / "cache" / "helix-tui").mkdir()
+    (home / "cache" / "helix-tui" / "weights.json").write_bytes(_checked_weights)
     monkeypatch.setattr("tempfile.tempdir", None)  # Python looks at TMPDIR once a process
     for name in list(os.environ):
         if name == "TEXTUAL_SNAPSHOT_TEMPDIR":

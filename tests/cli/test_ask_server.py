@@ -8,13 +8,15 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from helix_tui.cli.program import main
 from tests.core.evidence.work import make_work
+
+if TYPE_CHECKING:
+    from mcp import ClientSession
 
 pytestmark = pytest.mark.long
 
@@ -27,6 +29,9 @@ def root(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def _client(root: Path) -> AsyncIterator[ClientSession]:
+    # its models of the protocol take a second, in each worker of the suite
+    from mcp import ClientSession, StdioServerParameters, stdio_client
+
     words = ["-m", "helix_tui", "-C", str(root), "ask", "--serve"]
     async with (
         stdio_client(StdioServerParameters(command=sys.executable, args=words)) as (read, write),
