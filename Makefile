@@ -46,10 +46,10 @@ demo: $(STAMP)
 # they wait for processes and clocks, the long ones half of their time: more workers than cores
 CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 test: $(STAMP)
-	$(BIN)/pytest -n $$(( ($(CORES) * 3 + 1) / 2 )) -m "not long and not nightly"
+	$(BIN)/pytest -n $$(( ($(CORES) * 3 + 1) / 2 )) --dist loadgroup -m "not long and not nightly"
 
 test-long: $(STAMP)
-	$(BIN)/pytest -n $$(( $(CORES) * 2 )) -m "long and not nightly"
+	$(BIN)/pytest -n $$(( $(CORES) * 2 )) --dist loadgroup -m "long and not nightly"
 
 $(SEMANTIC)/.installed: pyproject.toml
 	@echo "making $(SEMANTIC), once"

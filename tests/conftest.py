@@ -25,6 +25,14 @@ from tests.rerun import pytest_configure, pytest_runtest_logreport, pytest_sessi
 
 __all__ = ["pytest_configure", "pytest_runtest_logreport", "pytest_sessionfinish"]  # hooks of this suite
 
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that read the sources run in one worker (`--dist loadgroup`), which parses them once for all."""
+    for item in items:
+        if isinstance(item, pytest.Function) and {"nodes_of", "syntax_of"} & vars(item.module).keys():
+            item.add_marker(pytest.mark.xdist_group("sources"))
+
+
 # how long an example takes says something of the machine, nothing of the code
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
