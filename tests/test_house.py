@@ -20,7 +20,7 @@ import textual
 
 from helix_tui.textual_inside import NAMES, missing
 from tests.conftest import ProjectFactory
-from tests.sources import nodes_of, syntax_of
+from tests.sources import dotted, nodes_of, syntax_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "helix_tui"
@@ -194,7 +194,7 @@ def test_every_program_that_is_run_is_logged() -> None:
     for path in (path for path in _sources("helix_tui") if PACKAGE / "plugin" not in path.parents):
         for function in nodes_of(path):
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-                called = {ast.unparse(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
+                called = {dotted(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
                 starts = called & {"subprocess.run", "start"} and function.name not in ("start", "_is_in_index")
                 if starts and not called & LOGS:
                     silent.append(f"{path.relative_to(PACKAGE)}: {function.name}")

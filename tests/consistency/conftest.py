@@ -20,6 +20,9 @@ from helix_tui.core.ground.time import NS, format_instant, now_ns
 from tests.consistency.scene import Scene
 from tests.core.ddx.replay import Replay
 
+EVERYTHING = Path(__file__).resolve().parents[1] / "data" / "everything"
+"""A project in every state at once, with attempts that ended in every way."""
+
 NOW = "2026-08-21T22:00:00Z"
 Row = dict[str, Any]
 
@@ -35,25 +38,11 @@ def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DDX_BIN", raising=False)
 
 
-def event(kind: str, summary: str, body: str, at: str) -> Row:
-    return {"kind": kind, "summary": summary, "body": body, "created_at": at}
-
-
 def write_scene(root: Path, rows: Iterable[Row], *, now: str = NOW) -> Scene:
     (root / ".ddx").mkdir(parents=True, exist_ok=True)
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (root / ".ddx" / "beads.jsonl").write_text(text)
     return Scene(root, now)
-
-
-def bundle(root: Path, attempt: str, bead: str, **result: object) -> None:
-    folder = root / ".ddx" / "executions" / attempt
-    folder.mkdir(parents=True)
-    given = {"attempt_id": attempt, "bead_id": bead}
-    (folder / "manifest.json").write_text(json.dumps(given))
-    if result:
-        (folder / "result.json").write_text(json.dumps({**given, **result}))
-    (folder / "decisions.md").write_text(f"The way of {bead}: begin at the end.\n")
 
 
 def lease(root: Path, bead: str, tmp: Path) -> None:
@@ -65,81 +54,18 @@ def lease(root: Path, bead: str, tmp: Path) -> None:
     (folder / f"{bead}.json").write_text(json.dumps(document | times))
 
 
-def write_documents(root: Path) -> None:
-    """A feature that was reviewed against another text of its requirements."""
-    reviewed = "  review:\n    self_hash: x\n    deps:\n      PRD: y\n"
-    (root / "docs").mkdir()
-    (root / "docs" / "prd.md").write_text("---\nddx:\n  id: PRD\n---\n# Requirements\n")
-    (root / "docs" / "feat.md").write_text(f"---\nddx:\n  id: F-1\n  depends_on: [PRD]\n{reviewed}---\n# Feature\n")
-
-
-def _edge(bead: str, on: str) -> Row:
-    return {"issue_id": bead, "depends_on_id": on, "type": "blocks"}
-
-
-def every_row() -> list[Row]:
-    """Beads in every state, with attempts that ended in every way."""
-    plain: list[Row] = [
-        {"id": f"d-{number}", "title": f"Bead {number}", "status": "open", "priority": 1, "schema_version": 1,
-         "created_at": f"2026-08-{number:02}T00:00:00Z", "updated_at": f"2026-08-{number:02}T00:00:00Z",
-         "acceptance": f"`make check-{number}` passes"}
-        for number in range(1, 16)
-    ]  # fmt: skip
-    plain[13]["spec-id"] = "PRD"
-    plain[0]["events"] = [
-        event("execute-bead", "review_block",
-              "pre-land review: BLOCK\nattempt_id=20260811T100000-00000001", "2026-08-11T10:10:00Z")
-    ]  # fmt: skip
-    plain[1]["events"] = [
-        event("execute-bead", "success",
-              "success\npreserve_ref=refs/ddx/iterations/d-2/20260812T100000-00000002-abcdefabcdef",
-              "2026-08-12T10:10:00Z")
-    ]  # fmt: skip
-    plain[2] |= {"status": "closed", "events": [
-        event("execute-bead", "success", "success\nattempt_id=20260813T100000-00000003",
-              "2026-08-13T10:10:00Z")
-    ]}  # fmt: skip
-    plain[3]["dependencies"] = [{"issue_id": "d-4", "depends_on_id": "d-1", "type": "blocks"}]
-    plain[4]["execution-eligible"] = False
-    plain[5]["status"] = "proposed"
-    plain[6]["status"] = "in_progress"
-    plain[6]["owner"] = "w"
-    plain[8]["work-retry-after"] = "2026-08-22T04:00:00Z"
-    plain[9]["superseded-by"] = "d-1"
-    plain[10] |= {"issue_type": "epic", "title": "Epic: both"}
-    plain[11] |= {"parent": "d-11", "dependencies": [_edge("d-12", "d-13")]}
-    plain[12]["dependencies"] = [_edge("d-13", "d-12")]
-    plain[13]["dependencies"] = [_edge("d-14", "gone-1"), _edge("d-14", "d-3"), _edge("d-14", "d-15")]
-    plain[14]["status"] = "cancelled"
-    return plain
-
-
 @pytest.fixture
 def everything(tmp_path: Path) -> Scene:
     """Ready, running, waiting, parked, asked about; landed, refused, kept aside, satisfied, crashed."""
     root = tmp_path / "demo"
-    overlay = write_scene(root, every_row())
-    bundle(root, "20260811T100000-00000001", "d-1", status="success", outcome="task_succeeded",
-           candidate_ref="refs/ddx/iterations/20260811T100000-00000001/0")  # fmt: skip
-    bundle(root, "20260812T100000-00000002", "d-2", status="success", outcome="task_succeeded")
-    bundle(root, "20260813T100000-00000003", "d-3", status="success", outcome="merged")
-    bundle(root, "20260814T100000-00000004", "d-8", status="already_satisfied", outcome="task_no_changes",
-           no_changes_rationale="status: already_satisfied")  # fmt: skip
-    bundle(root, "20260815T100000-00000005", "d-8", status="execution_failed", error="exit 1: make failed")
-    bundle(root, "20260816T100000-00000006", "d-8")
-    bundle(root, "20260821T100000-00000007", "d-8", status="execution_failed", error="exit 1", cost_usd=1.5)
+    for folder, name in (("ddx", ".ddx"), ("helix", ".helix"), ("docs", "docs")):
+        shutil.copytree(EVERYTHING / folder, root / name)
     lease(root, "d-7", tmp_path / "tmp")
-    write_documents(root)
     for words in (("init", "-q", "-b", "main"), ("add", "docs"), ("commit", "-qm", "documents")):
         subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, timeout=60)
     with (root / "docs" / "prd.md").open("a") as requirements:
         requirements.write("Times are local.\n")
-    (root / ".helix").mkdir()
-    (root / ".helix" / "budget.json").write_text('{"schema": "budget/1", "day": {"usd": 50}}')
-    asked = {"id": "q-1", "kind": "ambiguous", "text": "which?", "key": "k", "bead_id": "d-8"}
-    document = {"schema": "questions/1", "questions": [asked]}
-    (root / ".helix" / "questions.json").write_text(json.dumps(document))
-    return overlay
+    return Scene(root, NOW)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 from helix_tui.core.ddx.names import STATUSES
-from tests.sources import nodes_of
+from tests.sources import dotted, nodes_of
 
 HOUSE = Path(__file__).resolve().parents[2] / "helix_tui"
 ELSEWHERE = {
@@ -43,6 +43,6 @@ def test_attempts_are_counted_by_outcome_in_one_place() -> None:
         path.relative_to(HOUSE).as_posix()
         for path in HOUSE.rglob("*.py")
         for node in nodes_of(path)
-        if isinstance(node, ast.Call) and ast.unparse(node).startswith("Counter(") and "outcome" in ast.unparse(node)
+        if isinstance(node, ast.Call) and dotted(node.func) == "Counter" and "outcome" in ast.unparse(node)
     }
     assert counting == {"core/ddx/attempts/attempt.py"}
