@@ -53,6 +53,9 @@ POLL_S = 1.0
 FULL_LOOK_S = 15.0
 """Seconds after which unwatched files are checked too and removed ones dropped, busy or not."""
 
+RESTING_LOOK_S = 60.0
+"""The same while no worker lives and no file changes."""
+
 FULL_LOOK_SHARE = 0.1
 """Share of time that full looks may take: with 20,000 evidence folders one takes a quarter of a second, and without
 watches only a full look shows a change in an old one.
@@ -409,10 +412,13 @@ class Live:
             changed = watcher.wait()
             if self._stop.is_set():
                 return
-            # without a change it is a tick: check what depends on time alone
-            if changed and not self._concerns(changed):
-                continue
+            # a watch ends with its folder, and another one may have its name and even its inode
+            if changed & folders.keys():
+                return
             self._tell_of(watcher.problem)
+            # without a change it is a tick: look only if time alone may have changed something
+            if not self._concerns(changed) if changed else self._rests():
+                continue
             news = self._look(changed, everything=bool(watcher.problem))
             # a run began or ended, or a folder was replaced: the caller watches the new folders
             if folders_to_watch(self._gatherer.project, self.snapshot.runs) != folders:
@@ -420,6 +426,14 @@ class Live:
             rest = min(rest * 2, LONGEST_REST_S) if changed and news else REST_S
             if changed:
                 self._stop.wait(rest)
+
+    def _rests(self) -> bool:
+        """Whether nothing can differ from the last look: files are watched, no worker lives, nothing has expired."""
+        late = monotonic() - self._full_look_by
+        if self._gatherer.unwatched or self._full_look_owed or late >= RESTING_LOOK_S - FULL_LOOK_S:
+            return False
+        working = any(run.live for run in self.snapshot.runs)
+        return not working and not self.snapshot.queue.expired(self._gatherer.clock())
 
     def _look(self, changed: set[str], *, everything: bool) -> bool:
         """Take a snapshot of what changed, or of everything if that is due and within its share of time."""
