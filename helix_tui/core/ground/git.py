@@ -13,8 +13,7 @@ from pathlib import Path
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.trust.git_words import reading_argv, reading_environment, without_bare
-from helix_tui.core.ground.trust.work_tree import git_environment
+from helix_tui.core.ground.trust.git_words import git_in, reading_git
 
 TIMEOUT_S = 30.0
 CAP = 64 << 20
@@ -31,9 +30,8 @@ class GitFailed(HelixError):
     """Git failed. The message states the command, git's own message and what to do."""
 
 
-def _without_drivers(root: Path, timeout: float) -> dict[str, str]:
-    """The environment in which no filter and no merge driver of the repository's own configuration runs."""
-    env = reading_environment(root)
+def _hold_drivers(root: Path, env: dict[str, str], timeout: float) -> None:
+    """Extend an environment so that no filter and no merge driver of the repository's own configuration runs."""
     names = {name for name, _ in own_settings(root, _DRIVERS, timeout)}
     # by the environment, as `-c` takes no name that contains "="
     count = int(env.get("GIT_CONFIG_COUNT") or 0)
@@ -41,7 +39,7 @@ def _without_drivers(root: Path, timeout: float) -> dict[str, str]:
         env[f"GIT_CONFIG_KEY_{place}"] = name
         value = _OWN_MERGE if name.startswith("merge.") else "false" if name.endswith(".required") else ""
         env[f"GIT_CONFIG_VALUE_{place}"] = value
-    return env | {"GIT_CONFIG_COUNT": str(count + len(names))}
+    env["GIT_CONFIG_COUNT"] = str(count + len(names))
 
 
 def read_git(
@@ -59,10 +57,10 @@ def read_git(
         GitFailed: git is not installed, took too long, or failed.
     """
     try:
-        env = reading_environment(root) if words[0] in _NO_DRIVERS else _without_drivers(root, timeout)
-        done = run(
-            reading_argv(root, *words), env=env, timeout=timeout, cap=cap, stop_at_cap=True, given=given
-        )  # fmt: skip
+        argv, env = reading_git(root, *words)
+        if words[0] not in _NO_DRIVERS:
+            _hold_drivers(root, env, timeout)
+        done = run(argv, env=env, timeout=timeout, cap=cap, stop_at_cap=True, given=given)
     except OSError as error:
         raise _not_started(words[0], error) from None
     if done.timed_out:
@@ -97,12 +95,9 @@ def change_git(root: Path, *words: str, timeout: float) -> Finished:
     Raises:
         GitFailed: git cannot be started.
     """
+    git, held = git_in(root)
     try:
-        return run(
-            ("git", *without_bare(root), "-C", os.fspath(root), *words),
-            env={**os.environ, **_CHANGING, **git_environment(root)},
-            timeout=timeout,
-        )
+        return run((*git, *words), env={**os.environ, **_CHANGING, **held}, timeout=timeout)
     except OSError as error:
         raise _not_started(words[0], error) from None
 

@@ -17,7 +17,7 @@ from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.git import GitFailed, read_git
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.processes.start import PIPE, Process, start
-from helix_tui.core.ground.trust.git_words import reading_argv, reading_environment
+from helix_tui.core.ground.trust.git_words import reading_git
 
 TIMEOUT_S = 60.0
 _CAP = 1 << 30
@@ -169,8 +169,7 @@ class BlobReader:
     """
 
     def __init__(self, root: Path, *, timeout: float = TIMEOUT_S) -> None:
-        self._argv = reading_argv(root, "cat-file", "--batch")
-        self._env = reading_environment(root)
+        self._argv, self._env = reading_git(root, "cat-file", "--batch")
         self._timeout = timeout
         self._git: Process | None = None
         self.close: Callable[[], object] = lambda: None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from helix_tui.core.ground.trust.work_tree import git_environment, work_tree_above
+from helix_tui.core.ground.trust.work_tree import environment_of, work_tree_above
 
 # what a repository's configuration may name and reading must neither start nor open; `-c` outranks it
 _HELD = (
@@ -37,18 +37,20 @@ _READING = {
 }
 
 
-def without_bare(root: Path) -> tuple[str, ...]:
-    """Words by which a folder in a work tree that only looks like a git folder is none; a bare repository is asked."""
-    return () if work_tree_above(root) is None else ("-c", "safe.bareRepository=explicit")
+def git_in(root: Path) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The beginning of a git's command line in a folder, and what its environment needs there.
+
+    A folder in a work tree that only looks like a git folder is none; a bare repository is asked.
+    """
+    tree = work_tree_above(Path(os.path.abspath(root)))
+    without_bare = () if tree is None else ("-c", "safe.bareRepository=explicit")
+    return ("git", *without_bare, "-C", os.fspath(root)), environment_of(tree)
 
 
-def reading_argv(root: Path, *words: str) -> tuple[str, ...]:
-    """The command line of a read-only git, for one that is kept running."""
-    return ("git", *_QUIET, *without_bare(root), "-C", os.fspath(root), words[0], *_FLAGS.get(words[0], ()), *words[1:])
-
-
-def reading_environment(root: Path) -> dict[str, str]:
-    """The environment of a read-only git; it finds no repository whose work tree this is not."""
+def reading_git(root: Path, *words: str) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The command line and the environment of a git that only reads; it finds no repository of another work tree."""
+    (git, *where), held = git_in(root)
+    argv = (git, *_QUIET, *where, words[0], *_FLAGS.get(words[0], ()), *words[1:])
     env = {name: value for name, value in os.environ.items() if name not in _OURS_TO_SET}
-    env |= _READING | git_environment(root)
-    return env | {"PATH": os.pathsep.join(filter(os.path.isabs, env.get("PATH", os.defpath).split(os.pathsep)))}
+    env |= _READING | held
+    return argv, env | {"PATH": os.pathsep.join(filter(os.path.isabs, env.get("PATH", os.defpath).split(os.pathsep)))}

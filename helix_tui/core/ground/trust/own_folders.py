@@ -16,7 +16,7 @@ from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import Stamp, names_in, read_bytes, stamp_of
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.trust import person
-from helix_tui.core.ground.trust.git_words import reading_argv, reading_environment
+from helix_tui.core.ground.trust.git_words import reading_git
 
 _MAX_INDEX = 512 << 20
 _PATIENCE_S = 10.0
@@ -88,9 +88,9 @@ def _is_in_index(root: Path, name: str, indexes: tuple[tuple[Path, Stamp | None]
         return False
     from helix_tui.core.ground.processes.start import PIPE, TimeoutExpired, start  # most repositories need none
 
-    words = reading_argv(root, "ls-files", "-z", "--", f":(icase){name}", f":(icase,exclude){name}/prompts/*")
+    words, env = reading_git(root, "ls-files", "-z", "--", f":(icase){name}", f":(icase,exclude){name}/prompts/*")
     try:
-        with start(words, env=reading_environment(root), stdout=PIPE) as git:
+        with start(words, env=env, stdout=PIPE) as git:
             try:
                 return bool(git.communicate(timeout=_PATIENCE_S)[0])
             except TimeoutExpired:

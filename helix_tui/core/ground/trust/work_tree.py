@@ -70,7 +70,11 @@ def common_dir_above(folder: Path) -> Path | None:
 
 def git_environment(folder: Path) -> dict[str, str]:
     """What git and ddx need in their environment in a folder: they must not follow what `work_tree_above` does not."""
-    tree = work_tree_above(Path(os.path.abspath(folder)))
+    return environment_of(work_tree_above(Path(os.path.abspath(folder))))
+
+
+def environment_of(tree: WorkTree | None) -> dict[str, str]:
+    """The same for a work tree that was found."""
     return {"GIT_DIR": os.devnull} if tree is not None and tree.problem else {}
 
 
@@ -95,7 +99,7 @@ def _foreign(root: Path, git_dir: Path, common_dir: Path) -> str:
     trees = [tree for name in ("config", "config.worktree") for tree in _CORE_WORKTREE.findall(text_of(real / name))]
     if any(not _same(real / tree.strip().strip('"'), root) for tree in trees):
         return f"git is not used in {folder}: its configuration sets core.worktree to another folder"
-    if any(real not in Path(os.path.realpath(real / name)).parents for name in _OWN_PARTS):
+    if any(_leads_out(real, name) for name in _OWN_PARTS):
         return f"git is not used in {folder}: {shown} has links to another repository"
     if trees or Path(os.path.realpath(root)) in real.parents:
         return ""
@@ -105,6 +109,11 @@ def _foreign(root: Path, git_dir: Path, common_dir: Path) -> str:
             f"If it is this one: `git --git-dir={shown} config core.worktree {folder}`"
         )
     return ""
+
+
+def _leads_out(real: Path, name: str) -> bool:
+    part = real / name
+    return os.path.islink(part) and real not in Path(os.path.realpath(part)).parents
 
 
 def _same(path: Path, other: Path) -> bool:
