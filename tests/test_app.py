@@ -38,18 +38,18 @@ def queue(app: Console) -> QueueScreen:
 
 async def test_help_lists_every_key_from_the_registry(console: MakeConsole) -> None:
     app = console()
-    async with app.run_test(size=(100, 300)) as pilot:
+    async with app.run_test(size=(100, 340)) as pilot:
         await pilot.press("question_mark")
         await pilot.pause()
         for key in KEYS:
             assert app.sees(key.help[:40]), key.id
         for name, field in FIELDS.items():
             assert app.sees(field.example), name
-        for words in ("on Queue", "on Loop", "filter language", "mouse", "wheel"):
+        for words in ("On Queue", "On Loop", "Filter language", "Mouse", "wheel"):
             assert app.sees(words), words
         lines = app.rows()
-        assert lines.index(next(line for line in lines if "on Queue" in line)) < lines.index(
-            next(line for line in lines if "everywhere" in line)
+        assert lines.index(next(line for line in lines if "On Queue" in line)) < lines.index(
+            next(line for line in lines if "Everywhere" in line)
         ), "the screen that one comes from stands first"
         await pilot.press("question_mark")
         assert len(app.screen_stack) == 2
@@ -120,7 +120,7 @@ async def test_go_to_does_commands_and_says_what_is_not_there(console: MakeConso
     async with app.run_test(size=(100, 40), notifications=True) as pilot:
         await pilot.press("colon", *"keys", "enter")
         await pilot.pause()
-        assert app.sees("on Queue")
+        assert app.sees("On Queue")
         await pilot.press("escape", "colon", *"nowhere[/b]", "enter")
         await pilot.pause()
         assert app.sees("no bead or command is called")

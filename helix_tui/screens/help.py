@@ -27,7 +27,7 @@ from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.sheet import OverlayScreen, Sheet
 from helix_tui.themes import RUN_SIGNS
-from helix_tui.widgets.base.line import Line, Span, ascii_only, palette_of, rule, to_strip, wrap_spans
+from helix_tui.widgets.base.line import Line, Span, ascii_only, heading, palette_of, to_strip, wrap_spans
 from helix_tui.widgets.base.row_source import Row, Rows
 from helix_tui.widgets.figures import LOOKS
 from helix_tui.widgets.rows.attempt_table import AttemptFilter
@@ -247,7 +247,7 @@ def _memory(width: int) -> Iterator[Row]:
 
 def _section(title: str, pairs: Iterable[tuple[str, str]], cells: int, width: int) -> Iterator[Row]:
     """A heading, and lines with a key or text and its meaning."""
-    yield Row(f"group:{title}", tuple(rule(title, width)), selectable=False)
+    yield from _heading(title, width)
     for number, (lead, said) in enumerate(pairs):
         spans: list[Span] = [(lead.ljust(cells - 1) + " ", "running"), (said, "text")]
         for place, line in enumerate(wrap_spans(spans, width, cells)):
@@ -267,10 +267,15 @@ def _attempt_signs(width: int) -> list[Row]:
 
 def _signs(title: str, signs: Iterable[tuple[str, str, str]], width: int) -> list[Row]:
     """A heading, and each sign with its word."""
-    rows = [Row(f"group:{title}", tuple(rule(title, width)), selectable=False)]
+    rows = _heading(title, width)
     return rows + [
         Row(f"{title}:{word}", ((glyph.ljust(_KEY_CELLS), ink), (word, "text"))) for glyph, ink, word in signs
     ]
+
+
+def _heading(title: str, width: int) -> list[Row]:
+    named = Row(f"group:{title}", tuple(heading(title, width)), selectable=False)
+    return [Row(f"above:{title}", (), selectable=False), named]
 
 
 class Step(Struct, frozen=True):
@@ -363,7 +368,10 @@ class TourCard(Widget):
 
     def _lines(self, width: int) -> list[Line]:
         title, right, text = self._said
-        return [rule(title, width, right), *wrap_spans([(" ", "text"), (text, "running")], width - 1, 1)]
+        return [
+            [(" ", "text"), *heading(title, width - 2, right)],
+            *wrap_spans([(" ", "text"), (text, "running")], width - 1, 1),
+        ]
 
     def on_resize(self) -> None:
         """Wrap the text for the new width."""

@@ -25,7 +25,7 @@ from helix_tui.widgets.base.line import SpanLine, ascii_only, fit, packed, palet
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.empty_state import empty_state
 from helix_tui.widgets.chrome.header import Caption, PaneTabs
-from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, Board, titles_of
+from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, Board
 from helix_tui.widgets.rows.cost_tables import ORDERS, TABLES, CellOrder, sortable, table_of, totals
 
 if TYPE_CHECKING:
@@ -178,12 +178,11 @@ class InsightsScreen(ReadingScreen):
         attempts = self.report.attempts_behind(key)
         order = AttemptOrder(sorted(attempts, key=_when, reverse=True), passing=key)
         beads = self.console.snapshot.queue.beads
-        titles = titles_of(beads, beads)
-        self.behind.show_board(Board(order=order, beads=beads, now=self.console.now(), heading=False, titles=titles))
+        self.behind.show_board(Board(order=order, beads=beads, now=self.console.now(), heading=False))
         begun, _, values = key.partition(":")
         names = begun.split(",")
         words = " · ".join(shown_values(zip(names, values.split(" · ", len(names) - 1), strict=False)))
-        self.caption.show(clean_line(words, 80), f"{len(order.attempts):,}")
+        self.caption.show(f"attempts: {clean_line(words, 80)}", f"{len(order.attempts):,}")
 
     # --- keys ---------------------------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ class Sheet(HelixScreen, ModalScreen[Any]):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("sheet")]
     BLANK = False
-    AROUND: ClassVar[int] = 2
+    AROUND: ClassVar[int] = 3
     """Lines of the sheet beside its page."""
 
     def __init__(self, title: str) -> None:

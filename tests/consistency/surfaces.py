@@ -275,8 +275,8 @@ _ON_LINE_1 = {
 }
 _ACTION = re.compile(r"  (BUILD|DESIGN|ALIGN|BACKFILL|POLISH|WAIT|GUIDANCE|STOP)(?: ▸ .*)?$")
 _SPENT = re.compile(r"(≥?\$[\d,.]+)(?: of \$[\d,.]+)?(?: · [\d.]+[kM]? tok)? today")
-_GROUP = re.compile(r" ?[─▸ ]{2,5}([a-z ]+?)  ([\d,]+)\b")
-_DAY = re.compile(r" ?── ([A-Za-z0-9 ]+?)  ((?:[\d,]+ [a-z ]+? · )*[\d,]+ [a-z ]+?) ─")
+_GROUP = re.compile(r" (?:▸ )?([A-Z][a-z ]+?)  ([\d,]+)\b")
+_DAY = re.compile(r" ([A-Z][A-Za-z0-9 ]+?)  ((?:[\d,]+ [a-z ]+? · )*[\d,]+ [a-z ]+?)(?:  |$)")
 
 
 def _number(text: str) -> int:
@@ -323,8 +323,9 @@ def screen(name: str) -> Surface:
             yield from queue(data)
         elif "needs" in data:
             yield from of_needs(data)
-            groups = [match for line in document["lines"][1:] if (match := _GROUP.match(line)) and match[1] in GROUPS]
-            yield from ((f"needs under {group[1]}", _number(group[2])) for group in groups)
+            found = filter(None, map(_GROUP.match, document["lines"][1:]))
+            groups = {match[1].lower(): _number(match[2]) for match in found if match[1].lower() in GROUPS}
+            yield from ((f"needs under {name}", number) for name, number in groups.items())
 
     return statements
 
@@ -337,7 +338,8 @@ def _days(scene: Scene, lines: list[str]) -> Iterator[Statement]:
     for row in rows:
         at = parse_instant(row["finished_at"] or row["started_at"] or "")
         word = "" if row["attempt_id"] in running else OUTCOME_WORDS[row["verdict"]["outcome"]]
-        counted.setdefault(day_name(at, parse_instant(scene.now) or 0), Counter())[word] += 1
+        day = day_name(at, parse_instant(scene.now) or 0)
+        counted.setdefault(f"{day[:1].upper()}{day[1:]}", Counter())[word] += 1
     for caption in filter(None, map(_DAY.match, lines[2:])):
         if caption[1] in counted and "" not in counted[caption[1]]:
             for number, word in re.findall(r"([\d,]+) ([a-z ]+)", caption[2]):

@@ -152,7 +152,7 @@ async def test_an_answer_is_in_plain_words_and_the_steps_in_those_of_the_loop(ap
         assert not any(app.sees(word) for word in ("slot", "span", "grounded", "coverage"))
         screen.view.open_tab("steps")
         await settled(pilot)
-        for part in ("seed docs", "tree walk", "1 of 1 slots", "grounded", "claims 1.00 ≥ 0.80", "via alignment"):
+        for part in ("seed docs", "Tree walk", "1 of 1 slots", "grounded", "claims 1.00 ≥ 0.80", "via alignment"):
             assert app.sees(part), part
         assert screen.document is not None
         assert screen.document["tier_selected"] == "Grounded"
@@ -169,7 +169,7 @@ async def test_tabs_show_evidence_with_code_and_reasons_steps_and_a_comparison(a
         await pilot.press("O", "right_square_bracket", "right_square_bracket")
         await settled(pilot)
         assert screen.view.tab == "steps"
-        assert app.sees("documents to code")
+        assert app.sees("Documents to code")
         await pilot.press("right_square_bracket")
         assert app.sees("nothing to compare with")
         (app.root / "docs" / "solar-restoration.md").write_text("# Solar restoration\n\nIt is over.\n")
@@ -259,7 +259,7 @@ async def test_questions_that_are_ready_are_offered_and_asked(app: Console) -> N
     (folder / "questions.txt").write_text(f"# by eye\n{STORM}\n\n{AMBIGUOUS}\n")
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await settled(pilot)
-        assert app.sees("suggested questions")
+        assert app.sees("Suggested questions")
         screen.list.select(f"ready {STORM}")
         await pilot.press("enter")
         await settled(pilot)
@@ -331,7 +331,7 @@ async def test_files_show_as_a_question_is_typed_and_one_can_be_opened(
         screen = await settled(pilot)
         await pilot.press("i", *"restore")
         await settled(pilot)
-        assert app.sees("── files ")
+        assert app.sees("Files ")
         assert app.sees("solar/restore.py")
         await pilot.press("down")
         chosen = screen.line.files[0].file
@@ -341,10 +341,10 @@ async def test_files_show_as_a_question_is_typed_and_one_can_be_opened(
         assert screen.document is None
         await pilot.press("i", *"panels")
         await settled(pilot)
-        assert app.sees("── files ")
+        assert app.sees("Files ")
         await pilot.press("escape")
         await settled(pilot)
-        assert not app.sees("── files ")
+        assert not app.sees("Files ")
 
 
 async def test_a_record_that_is_a_source_opens_on_its_screen(
@@ -409,7 +409,7 @@ async def test_the_answer_with_a_model_is_compared_with_the_one_without(
         assert app.sees("1 claim left out")
         screen.view.open_tab("compare")
         await settled(pilot)
-        for part in ("with the model", "without it", "left out: Pirates of 1871", "in both 1 · only with the model 0"):
+        for part in ("With the model", "Without it", "left out: Pirates of 1871", "in both 1 · only with the model 0"):
             assert app.sees(part), part
 
 

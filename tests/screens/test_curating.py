@@ -289,7 +289,7 @@ async def test_what_follows_is_told_before(app: Console) -> None:
         on(app, "demo-a")
         await press(pilot, "w")
         assert app.sees("+ ready  Beta")
-        assert app.sees("next, in this order")
+        assert app.sees("Next, in this order")
         await press(pilot, "escape")
         on(app, "demo-a")
         await press(pilot, "d", *"beta", "enter")
@@ -346,7 +346,7 @@ async def test_an_undo_that_comes_at_once_is_of_the_change_that_still_runs(app: 
         await press(pilot, "-")
         await pilot.press("enter", "u")
         await thought(pilot)
-        assert app.sees("undo op-1"), app.rows()
+        assert app.sees("Undo op-1"), app.rows()
 
 
 async def test_a_redo_that_would_run_something_else_by_now_runs_nothing(app: Console) -> None:
@@ -861,7 +861,7 @@ async def test_a_long_title_does_not_push_the_question_about_it_out_of_a_side_pa
     app = console([json.dumps(bead, sort_keys=True)])
     async with app.run_test(size=(48, 24)) as pilot:
         await press(pilot, "x")
-        assert app.sees("close, reopen or cancel")
+        assert app.sees("Close, reopen or cancel")
 
 
 async def test_a_hook_of_the_repository_is_shown_and_allowed_by_a_key_and_the_change_goes_on(

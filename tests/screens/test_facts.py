@@ -106,7 +106,7 @@ async def test_the_widest_posture_has_the_stream_beside_queue_and_bead(console: 
     async with app.run_test(size=(160, 30)) as pilot:
         await pilot.pause()
         await pilot.pause()
-        assert app.sees("idle")
+        assert app.sees("Idle")
         await pilot.press("tab", "tab")
         assert app.focused is app.screen.query_one("#stream").query_one("AttemptList")
         await pilot.press("escape")

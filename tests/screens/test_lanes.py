@@ -28,9 +28,9 @@ async def test_lanes_stand_side_by_side_from_80_cells_on(console: MakeConsole, w
         queue(app).show_view("lanes")
         await pilot.pause()
         assert len(board(app).columns) >= least
-        heading = next(line for line in app.rows() if "ready 4" in line)
-        assert "running 0" in heading
-        assert "parked" in heading
+        heading = next(line for line in app.rows() if "Ready  4" in line)
+        assert "Running  0" in heading
+        assert "Parked" in heading
         hidden = queue(app).lanes._lanes[len(board(app).columns) :]
         assert ("▸" in heading) == bool(hidden)
         assert width != 120 or hidden[0].title in heading
@@ -42,7 +42,7 @@ async def test_a_narrow_pane_has_one_list_with_headings(console: MakeConsole) ->
         queue(app).show_view("lanes")
         await pilot.pause()
         assert not board(app).side_by_side
-        assert sum("── ready 4 ──" in line for line in app.rows()) == 1
+        assert sum("Ready  4" in line for line in app.rows()) == 1
 
 
 async def test_h_and_l_move_between_lanes_and_j_stays_inside(console: MakeConsole) -> None:
@@ -86,10 +86,10 @@ async def test_a_lane_folds_into_its_heading(console: MakeConsole) -> None:
         await pilot.pause()
         ready = next(column for column in board(app).columns if column.lane.key == "lane:ready")
         assert len(ready.lane.rows) == 1
-        assert app.sees("▹ ready 4")
+        assert app.sees("▹ Ready  4")
         await pilot.press("enter")
         await pilot.pause()
-        assert app.sees("▾ ── ready 4")
+        assert app.sees("▾ Ready  4")
 
 
 async def test_the_bead_is_held_over_reloads(console: MakeConsole) -> None:
@@ -192,4 +192,4 @@ async def test_an_empty_lane_takes_no_more_cells_than_its_title(console: MakeCon
         await pilot.pause()
         empty = next(column for column in screen.lanes.columns if column.lane.key == "lane:running")
         assert empty.width == len("running 0") + 5
-        assert app.sees("▾ running 0")
+        assert app.sees("▾ Running  0")

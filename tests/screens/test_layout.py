@@ -67,7 +67,7 @@ def test_every_label_shows_and_the_parent_is_said_once() -> None:
     lines = ["".join(text for text, _ in row.left) for row in detail_rows(DetailFacts(rows.beads["b-1"], world), 48)]
     assert all(any(label in line for line in lines) for label in labels)
     assert sum("Above" in line for line in lines) == 1
-    assert any("part of" in line and "0 of 1 closed" in line for line in lines)
+    assert any("Part of" in line and "0 of 1 closed" in line for line in lines)
 
 
 async def test_z_gives_the_list_all_the_room_and_gives_it_back(console: MakeConsole) -> None:
@@ -206,7 +206,7 @@ async def test_a_layout_that_somebody_broke_costs_a_notice_and_not_the_start(
         file.write_text(text)
         app = console(name=f"p{len(text)}", kept=Layout(file))
         async with app.run_test(size=(120, 30)):
-            assert app.sees("dag")
+            assert app.sees("Dag")
             assert bool(Layout(file).problem) == (text == "{")
 
 
@@ -225,12 +225,12 @@ async def test_o_sorts_the_queue_and_once_more_turns_it_round(console: MakeConso
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("o", "2")
         assert queue(app).filter_text == "order:p"
-        assert app.sees("list by p · 21")
+        assert app.sees("List by p · 21")
         await pilot.press("o", "2")
         assert queue(app).filter_text == "order:-p"
         await pilot.press("escape")
         assert queue(app).filter_text == ""
-        assert app.sees("── dag 21")
+        assert app.sees("Dag 21")
 
 
 @pytest.mark.parametrize(
@@ -278,4 +278,4 @@ async def test_the_bead_shows_once_there_is_room_beside_the_list_though_it_came_
             if len(queue(app).detail.source):
                 break
             await pilot.pause()
-        assert app.sees("── bead ──")
+        assert app.sees(" Bead")

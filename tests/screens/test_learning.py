@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -49,8 +50,8 @@ async def test_help_is_searched_and_explains_bead(console: MakeConsole) -> None:
         await pilot.press("question_mark", "slash", *"unit", "enter")
         assert isinstance(app.screen, HelpScreen)
         assert app.sees("one unit of work in the DDx tracker")
-        assert app.sees("── words")
-        assert not app.sees("── mouse")
+        assert app.sees("Words")
+        assert not app.sees("Mouse")
         await pilot.press("escape")
         assert isinstance(app.screen, HelpScreen)
         assert not app.screen.filter_text
@@ -58,20 +59,25 @@ async def test_help_is_searched_and_explains_bead(console: MakeConsole) -> None:
         assert not isinstance(app.screen, HelpScreen)
 
 
+def headings(app: Console) -> list[str]:
+    """What stands below a blank line."""
+    return [row.strip(" ▐") for above, row in pairwise(app.rows()) if not above.strip(" ▐") and row.strip(" ▐")]
+
+
 async def test_help_of_a_screen_shows_its_keys_then_its_signs(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(100, 200)) as pilot:
         await pilot.press("question_mark")
-        heads = [row.split("──")[1].split("─")[0].strip() for row in app.rows() if row.startswith(" ── ")]
-        assert heads[:3] == ["on Queue", "signs", "words"]
+        heads = headings(app)
+        assert heads[:3] == ["On Queue", "Signs", "Words"]
         await pilot.press("escape", "3", "question_mark")
         await pilot.pause()
-        heads = [row.split("──")[1].split("─")[0].strip() for row in app.rows() if row.startswith(" ── ")]
-        assert heads[:2] == ["on Memory", "what memories are worth"]
+        heads = headings(app)
+        assert heads[:2] == ["On Memory", "What memories are worth"]
         await pilot.press("escape", "2", "question_mark")
         await pilot.pause()
-        heads = [row.split("──")[1].split("─")[0].strip() for row in app.rows() if row.startswith(" ── ")]
-        assert heads[:2] == ["on Loop", "signs of attempts"], "○ is no ready bead there"
+        heads = headings(app)
+        assert heads[:2] == ["On Loop", "Signs of attempts"], "○ is no ready bead there"
 
 
 async def test_help_finds_a_section_by_its_name_and_an_entry_by_its_own_words(console: MakeConsole) -> None:
@@ -79,7 +85,7 @@ async def test_help_finds_a_section_by_its_name_and_an_entry_by_its_own_words(co
     async with app.run_test(size=(100, 60)) as pilot:
         await pilot.press("question_mark", "slash", *"mouse", "enter")
         shown = "\n".join(app.rows())
-        assert "── mouse" in shown
+        assert "Mouse" in shown
         assert "wheel" in shown, "the lines of the section do not name it"
         number, entry = next((number, name) for number, (name, _) in enumerate(WORDS) if name.startswith("family"))
         await pilot.press("escape", "slash", *"family", "enter")
@@ -179,7 +185,7 @@ def test_every_key_of_the_registry_is_known_elsewhere(key: object) -> None:
 
 def card(app: Console) -> str:
     """What the card says; empty where there is none."""
-    return "\n".join(row for row in app.rows() if row.startswith("── tour") or row.startswith("── new here"))
+    return "\n".join(row for row in app.rows() if row.startswith((" Tour", " New here")))
 
 
 async def test_every_step_of_the_tour_is_over_when_its_key_is_pressed(console: MakeConsole) -> None:
@@ -189,7 +195,7 @@ async def test_every_step_of_the_tour_is_over_when_its_key_is_pressed(console: M
         await app.action_tour()
         await pilot.pause()
         for place, step in enumerate(STEPS, 1):
-            assert f"tour {place} of {len(STEPS)} · {step.title}" in card(app)
+            assert f"Tour {place} of {len(STEPS)} · {step.title}" in card(app)
             await pilot.press(names(BY_ID[step.keys[0]].keys)[0])
             await pilot.pause()
             # two beads wait on the first one: the sheet that asks which covers the card
@@ -206,19 +212,19 @@ async def test_the_first_start_offers_the_tour_once_and_steals_no_key(console: M
     async with app.run_test(size=(120, 40)) as pilot:
         app.offer_tour()
         await pilot.pause()
-        assert "new here?" in card(app)
+        assert "New here?" in card(app)
         selected = app.screen.list.selected_key  # type: ignore[attr-defined]
         await pilot.press("j")
         assert app.screen.list.selected_key != selected  # type: ignore[attr-defined]
         await pilot.press("2")
         await pilot.pause()
-        assert "new here?" in card(app)
+        assert "New here?" in card(app)
         await pilot.resize_terminal(120, 12)
         await pilot.pause()
         assert not card(app), "three of twelve lines are too much"
         await pilot.resize_terminal(120, 40)
         await pilot.pause()
-        assert "new here?" in card(app)
+        assert "New here?" in card(app)
         await pilot.press("ctrl+x")
         await pilot.pause()
         assert not card(app)
@@ -241,7 +247,7 @@ async def test_the_offer_asks_for_a_terminal_for_the_demo_and_on_the_demo_begins
         here.begin_tour(offer=True)
         await pilot.press("ctrl+t")
         await pilot.pause()
-        assert "tour 1 of" in card(here)
+        assert "Tour 1 of" in card(here)
 
 
 async def test_the_keys_of_the_tour_are_nobodys_outside_it(console: MakeConsole) -> None:

@@ -32,10 +32,10 @@ async def test_o_orders_the_list_and_the_same_again_turns_it_round(project: Path
             assert app.sees("by cost")
         await pilot.press("o", "m")
         await settled(pilot)
-        assert app.sees("── sonnet")
+        assert app.sees(" sonnet")
         await pilot.press("o", "t")
         await settled(pilot)
-        assert app.sees("── today")
+        assert app.sees(" Today")
 
 
 async def test_columns_are_chosen_and_kept(project: Path) -> None:
@@ -60,7 +60,7 @@ async def test_h_folds_a_day_to_its_sums(project: Path) -> None:
         await settled(pilot)
         await pilot.press("G", "h")
         await settled(pilot)
-        assert app.sees("▸ yesterday")
+        assert app.sees("▸ Yesterday")
         assert not app.sees("quantum")
         await pilot.press("l")
         await settled(pilot)

@@ -235,7 +235,7 @@ async def test_a_plan_becomes_beads_after_it_was_shown(app: Console) -> None:
         await settled(pilot)
         memory_of(app)._act("plan 1", "beads")
         await settled(pilot)
-        assert app.sees("create 3 beads from plan 1")
+        assert app.sees("Create 3 beads from plan 1")
         assert app.sees("ddx bead create")
 
 

@@ -594,7 +594,7 @@ async def test_a_question_about_a_kept_change_drops_it_in_two_keys(days: Console
         assert days.screen.list.select("conflict:q-3")
         await pilot.press("D")
         await at_rest(pilot)
-        assert days.sees("answer q-3: drop"), "what it writes is shown first"
+        assert days.sees("Answer q-3: drop"), "what it writes is shown first"
         await pilot.press("enter")
         await at_rest(pilot)
         await days.workers.wait_for_complete()
@@ -659,7 +659,7 @@ async def test_of_several_kept_changes_those_that_can_land_and_one_undo_takes_th
         await pilot.press("M")
         await at_rest(pilot)
         assert days.sees("git merge --no-ff"), days.rows()
-        assert days.sees("land 2 of 3 kept changes")
+        assert days.sees("Land 2 of 3 kept changes")
         assert days.sees("conflicts with main in shared.txt")
         assert git(days.root, "rev-parse", "HEAD") == before, "only shown so far"
         await pilot.press("enter")
@@ -718,7 +718,7 @@ async def test_enter_in_the_sheet_of_a_retry_takes_the_first_model_not_the_words
         sheet = days.screen
         assert isinstance(sheet, ChoiceSheet)
         assert sheet.list.selected_key == f"choice:{sheet.choices[0].label}"
-        assert days.sees("which model retries “Work of k-check”?")
+        assert days.sees("Which model retries “Work of k-check”?")
         assert days.sees("claude sonnet"), "the model of the attempts so far"
         assert days.sees("0 of 3 attempts landed")
 
@@ -734,7 +734,7 @@ async def test_another_model_is_tried_with_the_harness_of_the_attempts_so_far(
             await pilot.press(key)
             await at_rest(pilot)
         assert tried == [], "its change is kept aside: ddx may land that"
-        assert days.sees("attempt “Work of k-check” again?")
+        assert days.sees("Attempt “Work of k-check” again?")
         await pilot.press("y")
         await at_rest(pilot)
     assert tried == [(("k-check",), AgentChoice("claude", "opus"), [])]

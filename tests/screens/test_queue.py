@@ -227,7 +227,7 @@ async def test_a_bead_opens_over_the_list_in_a_side_pane(console: MakeConsole) -
         queue(app).go_to("demo-00000001")
         await pilot.press("enter")
         await pilot.pause()
-        assert app.sees("acceptance")
+        assert app.sees("Acceptance")
         assert app.sees("`go test ./work/...` passes")
         await pilot.press("escape")
         await pilot.pause()
@@ -264,7 +264,7 @@ async def test_the_detail_shows_what_the_record_holds_known_or_not(console: Make
         await settled(pilot)
         for words in (
             "closing it makes",
-            "blocks 2",
+            "Blocks 2",
             "0000000a Epic: Metrics",
             "a-kind-of-tomorrow",
             "area:work",
@@ -395,7 +395,7 @@ async def test_the_strip_counts_and_leads_to_what_needs_me(console: MakeConsole)
     app = console()
     async with app.run_test(size=(36, 40)) as pilot:
         await pilot.pause()
-        for words in ("next", "needs me", "cools down"):
+        for words in ("Next", "Needs me", "cools down"):
             assert app.sees(words), words
         queue(app).list.select("count:ready")
         await pilot.press("enter")

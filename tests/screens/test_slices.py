@@ -159,7 +159,7 @@ async def test_a_filter_of_needs_me_is_saved_there_and_shown_from_the_queue(
         await pilot.pause()
         assert isinstance(app.screen, NeedsScreen)
         assert app.screen.filter_text == "p:1"
-        assert app.sees("needs me 1 of 2")
+        assert app.sees("Needs me 1 of 2")
 
 
 async def test_the_views_of_the_queue_are_two_keys_from_needs_me(console: MakeConsole) -> None:

@@ -50,7 +50,7 @@ async def test_before_a_start_stands_what_it_takes_and_what_it_would_cost(consol
         assert app.sees("all 2    $1.00 ($1.00–$1.00)")
         await pilot.press("s")
         await settled(pilot)
-        assert app.sees("start the loop? It spends money")
+        assert app.sees("Start the loop? It spends money")
         assert app.sees("all 2    $1.00")
         await pilot.press("escape")
         await settled(pilot)
@@ -155,5 +155,5 @@ async def test_a_worker_that_somebody_else_started_is_stopped_by_named_means_the
         assert hold < shown.index(f"ctrl+c (SIGINT) to process {worker.pid}")
         await pilot.press("h")
         await settled(pilot)
-        await waited(pilot, lambda: app.sees("hold 2 beads"))
+        await waited(pilot, lambda: app.sees("Hold 2 beads"))
     assert worker.poll() is None, "nothing was signalled"

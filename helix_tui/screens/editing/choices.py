@@ -155,7 +155,7 @@ class PickSheet(Sheet):
 
     FOOTER = ("go.open=choose", "go.back")
     AUTO_FOCUS = "Entry"
-    AROUND = 3
+    AROUND = 4
 
     def __init__(
         self,

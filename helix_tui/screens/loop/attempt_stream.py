@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
-from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
@@ -25,11 +24,11 @@ from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.run_state.run_log import said_lines
 from helix_tui.core.supervision.signals.orphans import gone
 from helix_tui.screens.background import JobHost
-from helix_tui.widgets.base.line import Span, Titles
+from helix_tui.widgets.base.line import Span
 from helix_tui.widgets.chrome.actions import KEPT, Action, ActionLog
 from helix_tui.widgets.chrome.header import LogTail
 from helix_tui.widgets.rows.attempt_table import SORTS, AttemptFilter, SortKey, arranged
-from helix_tui.widgets.rows.attempts import AttemptOrder, Board, RunningPanel, RunView, titles_of
+from helix_tui.widgets.rows.attempts import AttemptOrder, Board, RunningPanel, RunView
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot.snapshot import Change, Snapshot
@@ -144,9 +143,6 @@ class AttemptStream(JobHost, RunningPanel):
         self._sort, self._turned = SORTS["time"], False
         self._chosen: tuple[str, ...] | None = None
         self._hidden = 0
-        self._titles = Titles()
-        self._titled: Mapping[str, Bead] | None = None
-        """The beads from which the titles were made."""
         self._seen: Seen = {}
         self._follower = Follower()
         self._timer: Timer | None = None
@@ -243,11 +239,7 @@ class AttemptStream(JobHost, RunningPanel):
         views = [RunView(run) for run in shown]
         runs = tuple(RunView(view.run, self._seen.get(view.key, ())) for view in views)
         beads = snapshot.queue.beads
-        # sort all titles once per tracker, not on every tick; those of 20,000 attempts alone take 13 ms to find
-        if self._titled is not beads:
-            self._titled = beads
-            self._titles = titles_of(beads, beads)
-        board = Board(runs, self.order, beads, now, self._hidden, older, dead.at_large, titles=self._titles)
+        board = Board(runs, self.order, beads, now, self._hidden, older, dead.at_large)
         self.show_board(board, changed=changed)
         self.caption.show_heads(self._heads)
 

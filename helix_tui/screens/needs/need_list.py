@@ -30,11 +30,11 @@ from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import (
     Line,
     Span,
-    Titles,
     column,
+    cut,
     fit,
+    heading,
     packed,
-    rule,
     spread,
     unpadded,
     width_of,
@@ -151,21 +151,9 @@ class NeedRows(KeyedRows[NeedRow]):
         said = [KINDS[kind].word for group in self._mixed for kind in kinds[group]]
         self._word = min(_WORD, max(map(cell_len, said), default=0) + 2)
         self._has_usd = any(need.usd for need in needs)
-        self._cells: dict[str, tuple[int, int]] = {}
-        """The longest title and the longest reason of each group: short reasons leave the titles beside them room."""
-        titles: set[str] = set()
-        for row in rows:
-            named, reasons = self._cells.get(row.group, (0, 0))
-            for need in row.needs:
-                if bead := queue.beads.get(need.bead_id):
-                    titles.add(title := clean_line(bead.title, 300))
-                    named = max(named, cell_len(title))
-                if need.bead_id:
-                    reasons = max(reasons, cell_len(_beside(need, "", "")))
-            self._cells[row.group] = named, reasons
-        self._titles = Titles(titles)
-        self._title_cells = max((named for named, _ in self._cells.values()), default=0)
-        self._reason_cells = max((reasons for _, reasons in self._cells.values()), default=0)
+        about = [queue.beads[need.bead_id] for need in needs if need.bead_id in queue.beads]
+        self._title_cells = max((cell_len(clean_line(bead.title, 300)) for bead in about), default=0)
+        self._reason_cells = max((cell_len(_beside(need, "", "")) for need in needs if need.bead_id), default=0)
         self._stake = max((len(stake(need)) for need in needs if need.waiting), default=0)
         self._has_who = any(need.assigned for need in needs)
 
@@ -189,9 +177,11 @@ class NeedRows(KeyedRows[NeedRow]):
         return self._need(row.needs[0], width, row.group)
 
     def _heading(self, row: NeedRow, width: int) -> Line:
-        sign = "▸ " if row.group in self._closed else ""
-        said = f"{sign}{row.group}  {len(row.needs):,}"
-        return rule(said + self._sums(row, width - 4 - cell_len(said)), width)
+        sign: list[Span] = [("▸ ", "running")] if row.group in self._closed else []
+        count = f"{len(row.needs):,}"
+        room = width - width_of(sign)
+        sums = self._sums(row, room - cell_len(row.group) - cell_len(count) - 2)
+        return [*sign, *heading(row.group, room, beside=count + sums)]
 
     def _sums(self, row: NeedRow, room: int) -> str:
         """What a row's needs block and have cost together; a figure is whole or not there."""
@@ -209,24 +199,18 @@ class NeedRows(KeyedRows[NeedRow]):
         right = self._figures(need, width)
         room = width - width_of(spans) - width_of(right) - 1
         title = title_of(need, self._queue)
+        word: list[Span] = []
         if width >= 60 and group in self._mixed:
-            spans.append((column(kind.word, self._word), kind.ink.removesuffix(" bold")))
-            room -= self._word
+            word = [(column(kind.word, self._word), kind.ink.removesuffix(" bold"))]
         bead = self._queue.beads.get(need.bead_id)
         if width < MIN_REASON_WIDTH or not need.bead_id:
-            room = width - width_of(spans) - width_of(unpadded(right)) - 1
-            spans.append((self._titles.shortened(title, room), "text"))
+            spans += word
+            spans.append((title, "text"))
         else:
-            # what one of the two has no use for is the other's
-            titles, reasons = self._cells[group]
-            everywhere = min(max(28, room * 11 // 20, room - self._reason_cells), self._title_cells + 2)
-            # cut reasons get what no title of their group needs; whole ones leave the titles the rest
-            cut = reasons > room - everywhere
-            share = min(everywhere, titles + 2) if cut else max(everywhere, min(room - reasons, titles + 2))
+            share = min(max(28, room * 11 // 20, room - self._reason_cells), self._title_cells + 2)
             named = clean_line(bead.title, 300) if bead is not None else f"{short_id(need.bead_id)} not in the tracker"
-            shown_ = self._titles.shortened(named, share - 2)
-            spans.append((column(shown_, share), "text" if bead is not None else "muted"))
-            spans.append((_beside(need, kind.word, named), "muted"))
+            spans.append((column(cut(named, share - 2), share), "text" if bead is not None else "muted"))
+            spans += [*word, (_beside(need, kind.word, named), "muted")]
         return spread(spans, unpadded(right), width)
 
     def _figures(self, need: Need, width: int) -> list[Span]:
@@ -282,7 +266,9 @@ def keys_beside(row: NeedRow, keymap: Mapping[str, str], without: Without) -> li
 def _beside(need: Need, word: str, title: str) -> str:
     """The reason beside the title of its bead: without the bead's id or title, and without what the heading says."""
     reason = need.reason.replace(f": {title}", "", 1) if need.kind == "lesson" else need.reason
-    return clean_line(reason.removeprefix(f"{need.bead_id}: ").removeprefix(f"{word}; "), 400)
+    for said in (f"{need.bead_id}: ", f"{word}; ", f"{KINDS[need.kind].group}: "):
+        reason = reason.removeprefix(said)
+    return clean_line(reason, 400)
 
 
 def _key(key_id: str, label: str, keymap: Mapping[str, str]) -> list[Span]:
@@ -303,7 +289,7 @@ class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
     """The needs as rows; `NeedsScreen` has the actions."""
 
     TITLE_TEXT = "needs me"
-    FOOTER = ("go.back", "go.to", "needs.snooze", "find.filter", "change.undo", "app.help")
+    FOOTER = ("go.back", "go.to", "change.actions", "find.filter", "change.undo", "app.help")
 
     def __init__(self) -> None:
         super().__init__()
@@ -434,7 +420,7 @@ class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
 
     @on(RowList.Selected, "#overlay")
     def say_row(self) -> None:
-        """Below the list: the reason in full, and each action with what it does."""
+        """Below the list: title and reason in full, where the row has no room for them."""
         if self._anchor is not None:
             self.mark(self._range())
         row = self.row
@@ -446,18 +432,18 @@ class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
         self.footer.key_ids = self.FOOTER if self._rows else ("go.back", "go.to", "app.help")
 
     def _about(self, row: NeedRow, width: int) -> list[Row]:
-        lines: list[Line] = []
-        if row.kind == "need":
-            lines += wrap_spans([(clean_line(row.needs[0].reason, MAX_QUESTION), "text")], width)
-        for action in self._offered(row) if width >= 60 else ():
-            key = shown(BY_ID[KEYS[action.id]], self.console.keymap)
-            lines += wrap_spans(
-                [(f"{key:<6}", "running"), (f"{action.label}  ", "text"), (action.effect, "muted")], width, 6
-            )
-        return [Row(f"{place}", tuple(line), selectable=False) for place, line in enumerate(lines)]
-
-    def _offered(self, row: NeedRow | None) -> tuple[Any, ...]:
-        return row.actions(self._without) if row is not None else ()
+        source, need = self.list.source, row.needs[0]
+        place = source.index(row.key)
+        if row.kind != "need" or place is None:
+            return []
+        is_cut = any("…" in text for text, _ in source.paint(place, width))
+        if not is_cut and width >= MIN_REASON_WIDTH:
+            return []
+        bead = self.console.snapshot.queue.beads.get(need.bead_id)
+        named = clean_line(bead.title, 300) if bead is not None and is_cut else ""
+        lines = list(wrap_spans([(named, "text bold")], width)) if named else []
+        lines += wrap_spans([(clean_line(need.reason, MAX_QUESTION), "text")], width)
+        return [Row(f"{number}", line, selectable=False) for number, line in enumerate(lines)]
 
     def _without(self, need: Need) -> frozenset[ActionId]:
         """The actions that do not apply to a need at present."""

@@ -46,13 +46,13 @@ from helix_tui.screens.queue.bead_screen import BeadDetails, row_context
 from helix_tui.screens.queue.keys import Along, SliceKeys
 from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.screens.status_bar_model import notice_forms
-from helix_tui.widgets.base.line import Span, Titles, cut, rule, spread, width_of, wrap_spans
+from helix_tui.widgets.base.line import Span, cut, heading, spread, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows, RowSource
 from helix_tui.widgets.chrome.bottom import Chooser
 from helix_tui.widgets.chrome.empty_state import empty_state
 from helix_tui.widgets.chrome.header import Caption
-from helix_tui.widgets.rows.attempts import title_of, titles_of
+from helix_tui.widgets.rows.attempts import title_of
 from helix_tui.widgets.rows.bead import (
     BEAD_COLUMNS,
     QueueRows,
@@ -85,16 +85,14 @@ def strip_rows(world: RowContext, needs: Sequence[Need], width: int) -> Rows:
         by_bead.setdefault(need.bead_id or need.key, []).append(need)
     first = {about: (each[0], len(each)) for about, each in by_bead.items()}
     upcoming = world.queue.ready[:MAX_NEXT]
-    shown = {*live, *upcoming, *(need.bead_id for need, _ in first.values())} & world.queue.beads.keys()
-    titles = titles_of(shown, world.queue.beads)
     for caption, ids in (("running", live), ("next", upcoming)):
         if ids:
-            rows.append(Row(f"caption:{caption}", tuple(rule(caption, width)), selectable=False))
-            rows += [_bead_row(bead_id, caption, world, titles, width) for bead_id in ids]
+            rows.append(Row(f"caption:{caption}", tuple(heading(caption, width)), selectable=False))
+            rows += [_bead_row(bead_id, caption, world, width) for bead_id in ids]
     if needs:
-        rows.append(Row("caption:needs", tuple(rule("needs me", width, f"{len(needs)}")), selectable=False))
-        rows += [_need_row(need, times, world, titles, width) for need, times in first.values()]
-    rows.append(Row("caption:counts", tuple(rule("all", width, f"{len(world.queue.beads):,}")), selectable=False))
+        rows.append(Row("caption:needs", tuple(heading("needs me", width, f"{len(needs)}")), selectable=False))
+        rows += [_need_row(need, times, world, width) for need, times in first.values()]
+    rows.append(Row("caption:counts", tuple(heading("all", width, f"{len(world.queue.beads):,}")), selectable=False))
     for state, count in world.queue.counts().items():
         sign = STATES[state].sign
         rows.append(
@@ -103,25 +101,23 @@ def strip_rows(world: RowContext, needs: Sequence[Need], width: int) -> Rows:
     return Rows(rows)
 
 
-def _bead_row(bead_id: str, caption: str, world: RowContext, titles: Titles, width: int) -> Row:
+def _bead_row(bead_id: str, caption: str, world: RowContext, width: int) -> Row:
     bead = world.queue.beads[bead_id]
     sign, note = sign_of(bead, world), world.note_on(bead, brief=True)
     right = [(cut(note.text, width // 3), note.role)] if note is not None else []
     title, ink = title_of(bead_id, world.queue.beads)
-    room = width - 2 - (width_of(right) + 1 if right else 0)
-    spans: list[Span] = [(f"{sign.glyph} ", sign.ink), (titles.shortened(title, room), ink)]
+    spans: list[Span] = [(f"{sign.glyph} ", sign.ink), (title, ink)]
     return Row(f"{caption}:{bead_id}", tuple(spread(spans, right, width)))
 
 
-def _need_row(need: Need, times: int, world: RowContext, titles: Titles, width: int) -> Row:
+def _need_row(need: Need, times: int, world: RowContext, width: int) -> Row:
     """The row of a bead that needs somebody; with the number of its needs, so that the rows add up to the caption's."""
     bead = world.queue.beads.get(need.bead_id)
     said, ink_ = title_of(bead.id, world.queue.beads) if bead is not None else (clean_line(need.reason, 200), "text")
     key = f"need:{need.bead_id}" if bead is not None else f"need:{need.key}"
     kind = KINDS[need.kind]
     right: list[Span] = [(f"{times}×", "muted")] if times > 1 else []
-    room = width - 2 - (width_of(right) + 1 if right else 0)
-    return Row(key, tuple(spread([(f"{kind.glyph} ", kind.ink), (titles.shortened(said, room), ink_)], right, width)))
+    return Row(key, tuple(spread([(f"{kind.glyph} ", kind.ink), (said, ink_)], right, width)))
 
 
 class Panes(Container):
@@ -243,7 +239,6 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
             two_lines=self.is_narrow,
             chosen=self.chosen_columns,
             order=self.filter.order,
-            last=self.list.source,
         )
 
     def columns_changed(self) -> None:

@@ -5,20 +5,12 @@ has passed ``core.ground.text`` before it becomes a span; nothing here parses ma
 because Rich cuts the line that reaches the terminal. `SpanLine` is a widget of one such line: status bar, tabs, footer
 and captions are made of it. `palette_of` is the palette of the present theme, `ascii_only` whether ``--ascii`` is
 asked for.
-
-`Titles` cuts titles where they are alike, never where they differ. Thirteen beads that all begin
-``attempt-backend: verify combined reusable`` look alike once each is cut at its end: here the words at which a title
-differs from any other one in the list are kept, and the stretches between them that it shares with others give way to
-``…``: ``attempt-backend: verify … part 3``.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
-from itertools import pairwise
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
@@ -36,13 +28,6 @@ Line = Sequence[Span]
 
 GAP = 2
 """Cells between two parts of a packed line."""
-
-_GAP = "… "
-
-_NEAR_CELLS = 9
-"""Cells that the word before a difference may take: ``part`` beside ``3``."""
-
-_SORTS_LAST = chr(0x10FFFF)
 
 
 def cells_of(text: str) -> int:
@@ -114,16 +99,18 @@ def unpadded(spans: Line) -> list[Span]:
     return [(left[0][0].lstrip(), left[0][1]), *left[1:]] if left else []
 
 
-def rule(caption: str, width: int, right: str = "") -> list[Span]:
-    """A thin rule with a dim caption, which separates sections."""
-    tail = f" {right} ──" if right else ""
-    head: list[Span] = [("── ", "rule"), (cut(caption, max(0, width - 4)), "muted"), (" ", "rule")]
-    if not caption:
-        head = []
-    gap = width - width_of(head) - cells_of(tail)
-    if gap < 0:
-        return fit(head, width)
-    return [*head, ("─" * gap, "rule"), (f" {right} " if right else "", "muted"), ("──" if right else "", "rule")]
+def heading(caption: str, width: int, right: str = "", *, beside: str = "") -> list[Span]:
+    """What begins a section or a group: its name, in sentence case, and what there is to say of it, dim.
+
+    Args:
+        beside: shown after the name, cut where there is no room.
+        right: shown at the right edge, or not at all.
+    """
+    spans: list[Span] = [(f"{caption[:1].upper()}{caption[1:]}", "text bold")]
+    spans += [(f"  {beside}", "muted")] if beside else []
+    if not right or width_of(spans) + cells_of(right) + 2 > width:
+        return fit(spans, width)
+    return spread(spans, [(right, "muted")], width)
 
 
 def packed(parts: Iterable[Line], width: int, gap: int = GAP) -> list[Line]:
@@ -291,126 +278,6 @@ class SpanLine(Widget):
         """The line, cut and padded."""
         width = self.size.width
         return to_strip(fit(self.spans(width), width), width, palette_of(self), plain=ascii_only(self))
-
-
-class Titles:
-    """The titles of a list, to find where each title differs from the others.
-
-    They are read and sorted once, when the first title has to be shortened: 30 ms for 3,000 of them.
-    """
-
-    def __init__(self, titles: Iterable[str] = ()) -> None:
-        self._titles = titles
-        # on the instance: a cache on the class would keep every list of titles alive
-        self.shortened = lru_cache(maxsize=1024)(self._shortened)
-
-    @cached_property
-    def _sorted(self) -> list[str]:
-        # a blank after each, so that the last word of a title ends like any other
-        ordered = sorted({f"{title} " for title in self._titles})
-        self._titles = ()  # an iterator may hold a whole queue
-        return ordered
-
-    def _parting(self, title: str) -> list[int]:
-        """The positions, ascending, of the words where a title differs from others with the same beginning."""
-        text = f"{title} "
-        places: set[int] = set()
-        low, high = bisect_left(self._sorted, text), bisect_left(self._sorted, text + _SORTS_LAST)
-        # neighbours in the sorted list share the longest beginning; each step skips all titles that share what was
-        # found, so that only a few of many thousands are compared
-        for before in (low - 1, high):
-            while 0 <= before < len(self._sorted):
-                place = _same_words(text, self._sorted[before])
-                places.add(place)
-                if not place:
-                    break
-                begin = text[:place]
-                edge = bisect_left(self._sorted, begin)
-                before = edge - 1 if before < low else bisect_left(self._sorted, begin + _SORTS_LAST)
-        return sorted(place for place in places if 0 < place < len(title))
-
-    def _shortened(self, title: str, width: int) -> str:
-        """The title in at most ``width`` cells, with the words that distinguish it from the others."""
-        if cells_of(title) <= width:
-            return title
-        places = self._parting(title)
-        last = places[-1] if places else 0
-        if not last or cells_of(title[: _word_end(title, last)]) < width:
-            return cut(title, width)  # a plain cut keeps the difference
-        return _elided(title, places, width)
-
-
-def _same_words(one: str, other: str) -> int:
-    """Characters of the words that two texts begin with alike, each with the blank behind it."""
-    same = 0
-    for same, (left, right) in enumerate(zip(one, other, strict=False)):  # noqa: B007
-        if left != right:
-            break
-    else:
-        same = min(len(one), len(other))
-    return one.rfind(" ", 0, same) + 1
-
-
-def _word_end(title: str, at: int) -> int:
-    end = title.find(" ", at)
-    return len(title) if end < 0 else end
-
-
-def _elided(title: str, places: list[int], width: int) -> str:
-    """Keep the words at ``places``, and as much of the rest as fits, beginning with what follows them."""
-    kept = [(0, _word_end(title, 0))]
-    for place in reversed(places):  # the most similar titles differ in the last of them
-        insort(kept, (place, _word_end(title, place)))
-        if cells_of(_joined(title, kept)) > width:
-            kept.remove((place, _word_end(title, place)))
-    kept = _with_word_before(title, kept, width)
-    for tail in (True, False):
-        kept = _grown(title, kept, width, tail=tail)
-    kept[-1] = (kept[-1][0], len(title))  # as many letters of the next word as fit
-    return cut(_joined(title, kept), width)
-
-
-def _with_word_before(title: str, kept: list[tuple[int, int]], width: int) -> list[tuple[int, int]]:
-    """Add the word before the last difference if it is short: ``part 3`` says more than ``3``."""
-    begin, end = kept[-1]
-    before = title.rfind(" ", 0, max(0, begin - 1)) + 1
-    if len(kept) < 2 or begin - before > _NEAR_CELLS or before <= kept[-2][1]:
-        return kept
-    wider = [*kept[:-1], (before, end)]
-    return wider if cells_of(_joined(title, wider)) <= width else kept
-
-
-def _grown(title: str, kept: list[tuple[int, int]], width: int, *, tail: bool) -> list[tuple[int, int]]:
-    """More words after the last kept ones (``tail``), or after the first ones, as long as they fit."""
-    kept = _merged(kept)
-    while True:
-        place = len(kept) - 1 if tail else 0
-        begin, end = kept[place]
-        if end >= len(title):
-            return kept
-        grown = _merged([*kept[:place], (begin, _word_end(title, end + 1)), *kept[place + 1 :]])
-        if cells_of(_joined(title, grown)) > width:
-            return kept
-        kept = grown
-
-
-def _merged(kept: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join stretches that are separated only by a blank."""
-    merged = kept[:1]
-    for begin, end in kept[1:]:
-        if begin <= merged[-1][1] + 1:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((begin, end))
-    return merged
-
-
-def _joined(title: str, kept: list[tuple[int, int]]) -> str:
-    """The kept stretches joined with ``…``, also where the end is missing."""
-    parts = [title[kept[0][0] : kept[0][1]]]
-    for (_, end), (begin, last) in pairwise(kept):
-        parts += [_GAP if begin > end + 1 else " ", title[begin:last]]
-    return "".join(parts) + ("…" if kept[-1][1] < len(title) else "")
 
 
 _palettes: dict[tuple[str, bool], Palette] = {}

@@ -25,8 +25,8 @@ from helix_tui.widgets.base.line import (
     ascii_only,
     cut,
     fit,
+    heading,
     palette_of,
-    rule,
     spread,
     to_strip,
     width_of,
@@ -514,7 +514,7 @@ class NoticeLine(SpanLine):
 
 
 class Caption(SpanLine):
-    """One line: ``── dag ──────────── 18 of 188 ──``."""
+    """One line above a pane: ``Dag               18 of 188``."""
 
     def __init__(self, text: str = "", right: str = "", *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -533,17 +533,17 @@ class Caption(SpanLine):
         self.refresh()
 
     def spans(self, width: int) -> Line:
-        """The rule."""
+        """The caption, and the headings of columns."""
         # rows leave a cell at the left for the cursor's bar, and one at the right for the scrollbar
         heads = self._heads(width - 2)
         taken = width_of(heads)
         if not taken or taken + MIN_CAPTION > width:
-            return rule(self._text, width, self._right)
-        return [*rule(self._text, width - taken - 1, self._right), *heads]
+            return [(" ", "text"), *heading(self._text, width - 2, self._right)]
+        return [(" ", "text"), *spread(heading(self._text, width - taken - 3, self._right), heads, width - 2)]
 
 
 class LogTail(Widget):
-    """A rule with a caption, a status line, and as many of the last lines as fit."""
+    """A caption, a status line, and as many of the last lines as fit."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = "LogTail { height: auto; width: 1fr; background: $helix-ground; }"
@@ -562,16 +562,16 @@ class LogTail(Widget):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """The rule, the status line, or one of the last lines."""
+        """The caption, the status line, or one of the last lines."""
         width, room = self.size.width, self.size.height - 2
         spans: Line = []
         if y == 0:
-            spans = rule(*self._rule(width))
+            spans = [(" ", "text"), *heading(*self._heading(width))]
         elif y == 1:
             spans = fit([("  ", "text"), self._standing], width)
         elif shown := self._lines[-room:]:
             spans = fit([("  ", "text"), (shown[y - 2], "muted")], width) if y - 2 < len(shown) else []
         return to_strip(spans, width, palette_of(self), plain=ascii_only(self))
 
-    def _rule(self, width: int) -> tuple[str, int, str]:
-        return self._caption[0], width, self._caption[1] if width >= 60 else ""
+    def _heading(self, width: int) -> tuple[str, int, str]:
+        return self._caption[0], width - 2, self._caption[1] if width >= 60 else ""

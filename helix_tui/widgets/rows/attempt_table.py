@@ -20,7 +20,7 @@ from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, clock_time, format_span, local_moment, midnight
 from helix_tui.widgets import figures
-from helix_tui.widgets.base.line import Line, Span, cut, fit, width_of
+from helix_tui.widgets.base.line import Line, Span, cut, fit, spread, width_of
 from helix_tui.widgets.base.row_source import Column, fitting, sorted_first
 from helix_tui.widgets.base.word_filter import WordFilter
 from helix_tui.widgets.figures import LOOKS, look_of
@@ -39,18 +39,21 @@ NARROW = 56
 SMALL_TABLE = 110
 """The list width below which words in its columns are cut shorter."""
 
+OUTCOMES_IN_WORDS = 96
+"""The list width from which a heading has its outcomes in words; below, all headings have their signs."""
+
 NOTHING = "·"
 """Shown for a figure that was not recorded."""
 
 ATTEMPT_COLUMNS = (
     Column("model", MODEL_CELLS, 3, "model", "the model, or the harness if no model is known", words=True),
     Column("harness", 10, 7, "harness", "the agent program", asked=True, words=True),
-    Column("took", 4, 1, "took", "how long it took"),
+    Column("took", 4, 0, "took", "how long it took"),
     Column("tokens", 6, 4, "tokens", "tokens of the work, its reviews and checks"),
-    Column("cost", 7, 2, "cost", "the work, its reviews and checks; ≥ where some costs are unknown"),
+    Column("cost", 7, 1, "cost", "the work, its reviews and checks; ≥ where some costs are unknown"),
     Column("bead", 10, 8, "bead", "the bead's id", asked=True, words=True),
     Column("review", 10, 9, "review", "the reviewer's verdict", asked=True, words=True),
-    Column("ended", 6, 0, "ended", "when it ended: the time of day, or the day"),
+    Column("ended", 6, 2, "ended", "when it ended: the time of day, or the day"),
 )
 """The columns right of a title; the width decides unless they were chosen."""
 
@@ -83,6 +86,9 @@ _SHORT = {
     "success": "",
 }
 """DDx's words for an ending, short enough for a column; if they add nothing, the outcome."""
+
+_SAID_BY_SIGN = frozenset({look.glyph: look.word for look in reversed(tuple(LOOKS.values()))}.values())
+"""Of the outcomes that share a sign, the first is meant where no word stands beside it."""
 
 _OUTCOME_NAMES = frozenset(OUTCOME_WORDS.values())
 
@@ -192,8 +198,8 @@ class AttemptGroup(Struct, frozen=True, dict=True):
         return count_outcomes(self.attempts)
 
     @cached_property
-    def summed(self) -> str:
-        """Their total cost, tokens and time: ``sum $4.10 · 1.2M tok · 2h 05m``.
+    def summed(self) -> Sequence[str]:
+        """Their total cost, tokens and time, what is known: ``$4.10``, ``1.2M tok``, ``2h 05m``.
 
         Line 1 counts what runs and every other call of the day too.
         """
@@ -205,35 +211,32 @@ class AttemptGroup(Struct, frozen=True, dict=True):
             f"{figures.tokens(sums.tokens)} tok" if sums.tokens else "",
             format_span(took / 1000) if took else "",
         ]
-        known = " · ".join(filter(None, parts))
-        return f"sum {known}" if known else ""
+        return list(filter(None, parts))
 
     def caption(self, width: int, *, folded: bool = False) -> Line:
-        """Its name, outcomes and sums, in a thin rule."""
-        lead: Span = ("▸ " if folded else "── ", "running" if folded else "rule")
-        name: Span = (self.name, "text bold" if folded else "text")
-        tail: list[Span] = [(f" {self.summed} ", "muted"), ("──", "rule")] if self.summed else [("", "rule")]
-        room = width - width_of([lead, name, *tail]) - 3
-        head = [lead, name, *self._outcomes(room), (" ", "rule")]
-        if width_of(head) + width_of(tail) > width:
-            tail = []
-        head = fit(head, width)
-        return [*head, ("─" * max(0, width - width_of(head) - width_of(tail)), "rule"), *tail]
+        """Its name, outcomes and sums."""
+        head: list[Span] = [("▸ ", "running")] if folded else []
+        head += [(self.name, "text bold"), *(self._in_words() if width >= OUTCOMES_IN_WORDS else self._by_sign())]
+        sums = [*self.summed]
+        while sums and width_of(head) + cell_len(said := f"sum {' · '.join(sums)}") + 2 > width:
+            sums.pop()
+        return spread(head, [(said, "muted")], width) if sums else fit(head, width)
 
-    def _outcomes(self, room: int) -> list[Span]:
-        """``9 landed · 1 failed``; by glyph if that is too long, each glyph once."""
-        words: list[Span] = []
+    def _in_words(self) -> Iterable[Span]:
+        """``9 landed · 1 failed``."""
+        shown = [(self.counts[outcome], look) for outcome, look in LOOKS.items() if outcome in self.counts]
+        for place, (count, look) in enumerate(shown):
+            yield (" · " if place else "  ", "muted")
+            yield (f"{count:,} {look.word}", look.ink)
+
+    def _by_sign(self) -> Iterable[Span]:
+        """``✓9 ✗1``, each sign once."""
         alike: dict[str, tuple[int, str]] = {}
-        for outcome, look in LOOKS.items():
-            if count := self.counts.get(outcome, 0):
-                words += [(" · " if words else "  ", "muted"), (f"{count:,} {look.word}", look.ink)]
-                before, ink = alike.get(look.glyph, (0, look.ink))
-                alike[look.glyph] = before + count, ink
-        glyphs: list[Span] = [(f" {glyph}{count:,}", ink) for glyph, (count, ink) in alike.items()]
-        for spans in (words, glyphs):
-            if width_of(spans) <= room:
-                return spans
-        return []
+        for outcome, count in self.counts.items():
+            before, ink = alike.get(LOOKS[outcome].glyph, (0, LOOKS[outcome].ink))
+            alike[LOOKS[outcome].glyph] = before + count, ink
+        yield (" ", "text")
+        yield from ((f" {glyph}{count:,}", ink) for glyph, (count, ink) in alike.items())
 
 
 def grouped(attempts: Sequence[Attempt], sort: SortKey, now: int) -> tuple[AttemptGroup, ...]:
@@ -270,7 +273,8 @@ def _days(attempts: Sequence[Attempt], now: int) -> Iterable[AttemptGroup]:
             stop = bisect.bisect_left(attempts, end, lo=start, key=attrgetter("counted_at"))
         # always forward: an attempt out of order must not cause an endless loop
         stop = max(stop, start + 1)
-        yield AttemptGroup(day_name(at or None, now), attempts[start:stop])
+        name = day_name(at or None, now)
+        yield AttemptGroup(f"{name[:1].upper()}{name[1:]}", attempts[start:stop])
         start = stop
 
 
@@ -383,19 +387,18 @@ def _as_wide(column: Column, cells: int) -> Column:
 
 def title_room(width: int) -> int:
     """The width that a title keeps before a column is dropped: the title matters most."""
-    if width < NARROW:
-        return max(18, width // 2)  # the row's second line has what its columns leave out
-    return 18 if width < 62 else 26 if width < 80 else 36 if width < 110 else 40
+    # duration and cost fit beside it; a narrow row's second line has what its columns leave out
+    return max(18, width * 5 // 8) if width < NARROW else min(55, width - 18)
 
 
-def shown_columns(columns: Sequence[Column], width: int, lead: int, chosen: Sequence[str] | None) -> list[Column]:
+def shown_columns(columns: Sequence[Column], width: int, chosen: Sequence[str] | None) -> list[Column]:
     """The columns that leave a title its room in a list of a width."""
     if width < SMALL_TABLE:
         columns = [
             _as_wide(column, min(column.cells, 7 if width < 70 else 8)) if column.words else column
             for column in columns
         ]
-    return fitting(columns, width - lead - title_room(width), chosen)
+    return fitting(columns, width - 2 - title_room(width), chosen)
 
 
 def paint_cells(attempt: Attempt, columns: Sequence[Column], cells: Cells) -> list[Span]:
@@ -409,10 +412,10 @@ def paint_cells(attempt: Attempt, columns: Sequence[Column], cells: Cells) -> li
     return spans
 
 
-def ending_span(attempt: Attempt, cells: int) -> list[Span]:
-    """The outcome's glyph and how it ended, in so many cells."""
-    look = look_of(attempt)
-    return [(f"{look.glyph} ", look.ink), (f"{cut(ending_of(attempt), cells):<{cells}} ", look.ink)]
+def beside_title(attempt: Attempt) -> str:
+    """How it ended, after its title: ``: check failed``; nothing where the sign says as much."""
+    ending = ending_of(attempt)
+    return "" if ending in _SAID_BY_SIGN else f": {cut(ending, ENDING_CELLS)}"
 
 
 class GroupPlaces:

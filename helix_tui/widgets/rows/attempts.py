@@ -23,14 +23,13 @@ from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_span, midnight
 from helix_tui.themes import RUN_SIGNS
 from helix_tui.widgets import figures
-from helix_tui.widgets.base.line import Line, Span, Titles, cut, rule, spread, width_of, wrap_spans
+from helix_tui.widgets.base.line import Line, Span, cells_of, cut, heading, spread, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Column, Gesture, RowSource
 from helix_tui.widgets.chrome.actions import Action, outcome
 from helix_tui.widgets.chrome.header import Caption
 from helix_tui.widgets.figures import look_of
 from helix_tui.widgets.rows.attempt_table import (
-    ENDING_CELLS,
     MEASURED,
     MODEL_CELLS,
     NARROW,
@@ -40,8 +39,8 @@ from helix_tui.widgets.rows.attempt_table import (
     Cells,
     GroupPlaces,
     SortKey,
+    beside_title,
     ending_of,
-    ending_span,
     filled,
     grouped,
     model_of,
@@ -131,11 +130,6 @@ class AttemptOrder:
         """The models of its first rows."""
         return frozenset(map(model_of, self.attempts[:MEASURED]))
 
-    @cached_property
-    def ending_cells(self) -> int:
-        """The width of the longest ending among its first rows."""
-        return min(ENDING_CELLS, max(map(len, map(ending_of, self.attempts[:MEASURED])), default=0))
-
 
 class Board(Struct, frozen=True):
     """Everything that the list shows at one moment."""
@@ -154,8 +148,6 @@ class Board(Struct, frozen=True):
     """Whether the attempts are grouped, each group under a line with its sums."""
     folded: frozenset[str] = frozenset()
     """Names of the folded groups."""
-    titles: Titles | None = None
-    """The titles of the list, cut where they are alike; None cuts each at its end."""
 
     @property
     def cells(self) -> Cells:
@@ -164,12 +156,7 @@ class Board(Struct, frozen=True):
 
     def columns(self, width: int) -> list[Column]:
         """The columns right of the title, for a row of a width."""
-        lead = 2 + (self.order.ending_cells + 1 if width >= NARROW else 0)
-        return shown_columns(self.order.columns(self.cells), width, lead, self.order.chosen)
-
-    def shortened(self, title: str, width: int) -> str:
-        """A title of the list in the cells that a row has for it."""
-        return title if self.titles is None else self.titles.shortened(title, max(8, width))
+        return shown_columns(self.order.columns(self.cells), width, self.order.chosen)
 
     def heads(self, width: int) -> list[Span]:
         """The names of those columns."""
@@ -183,11 +170,6 @@ def title_of(bead_id: str, beads: Mapping[str, Bead] | None) -> Span:
     if title:
         return (title, "text")
     return (clean_line(bead_id, 80) or "no bead named", "muted")
-
-
-def titles_of(bead_ids: Iterable[str], beads: Mapping[str, Bead]) -> Titles:
-    """The titles of beads, to shorten each where it is alike, as the tracker has them: to clean 3,000 takes 15 ms."""
-    return Titles(beads[bead_id].title[:_LONGEST] for bead_id in bead_ids if bead_id in beads)
 
 
 class AttemptRows(RowSource):
@@ -307,7 +289,7 @@ class AttemptRows(RowSource):
         if line is not None:
             return line
         if view is None:
-            return rule("no attempts match" if self.board.hidden else "no attempts yet", width)
+            return heading("no attempts match" if self.board.hidden else "no attempts yet", width)
         return paint_run(view, self.board, width)
 
     def paint_more(self, index: int, width: int) -> Sequence[Line]:
@@ -345,7 +327,6 @@ def paint_run(view: RunView, board: Board, width: int) -> Line:
     sign = RUN_SIGNS[run.verdict]
     title, ink = title_of(run.bead_id, board.beads) if run.bead_id else ("worker between beads", "muted")
     figures_ = _run_figures(run, board.now, width, width - 2 - min(cell_len(title), TITLE_CELLS))
-    title = board.shortened(title, width - 3 - width_of(figures_))
     return spread([(f"{sign.glyph} ", sign.ink), (title, f"{ink} bold")], figures_, width)
 
 
@@ -419,13 +400,11 @@ def paint_attempt(attempt: Attempt, board: Board, width: int) -> Line:
     if not board.order.attempts:
         board = replace(board, order=AttemptOrder([attempt]), heading=False)
     columns = paint_cells(attempt, board.columns(width), board.cells)
-    if width < NARROW:
-        look = look_of(attempt)
-        lead: list[Span] = [(f"{look.glyph} ", look.ink)]
-    else:
-        lead = ending_span(attempt, board.order.ending_cells)
-    title = board.shortened(title, width - width_of(lead) - width_of(columns) - 1)
-    return spread([*lead, (title, ink)], columns, width)
+    look = look_of(attempt)
+    ending = beside_title(attempt) if width >= NARROW else ""
+    room = width - 2 - cells_of(ending) - width_of(columns) - 1
+    named: list[Span] = [(f"{look.glyph} ", look.ink), (cut(title, room), ink), (ending, look.ink)]
+    return spread(named, columns, width)
 
 
 def _figures_line(attempt: Attempt, width: int) -> Line:
@@ -594,7 +573,7 @@ class RunningPanel(Vertical):
         if dead + older:
             shown = f", {dead} shown" if dead and older else ""
             words += f" · {dead + older} dead{self.list.board.at_large}{shown}"
-        self.caption.show(words, "follows" if self.list.following else "")
+        self.caption.show(words, "follows" if working and self.list.following else "")
 
     @on(RowList.Selected)
     def _say_whether_it_follows(self) -> None:

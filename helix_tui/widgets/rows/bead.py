@@ -17,8 +17,8 @@ from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age, parse_instant
 from helix_tui.core.statements.why import Note, note_on, place_words
 from helix_tui.themes import RUN_SIGNS
-from helix_tui.widgets.base.line import Line, Span, Titles, cut, rule, spread, width_of
-from helix_tui.widgets.base.row_source import Column, KeyedRows, RowSource, fitting, sorted_first
+from helix_tui.widgets.base.line import Line, Span, cut, heading, spread, width_of
+from helix_tui.widgets.base.row_source import Column, KeyedRows, fitting, sorted_first
 
 STATE_CELLS = 8
 """The least width of a state that is cut; below, the title has its room."""
@@ -176,7 +176,6 @@ def bead_line(
     faint: bool = False,
     chosen: Sequence[str] | None = None,
     order: Sequence[str] = (),
-    titles: Titles | None = None,
 ) -> list[Span]:
     """The whole row: ``lead`` and the sign at the left, then the gutter, the title, and the columns.
 
@@ -190,7 +189,6 @@ def bead_line(
         faint: shown only because of something under it.
         chosen: names of the columns to show; None where the width decides.
         order: what the list is sorted by.
-        titles: the titles of the list, to keep this one distinguishable.
     """
     sign = sign_of(bead, world)
     title = clean_line(bead.title, 400) or "(no title)"
@@ -202,9 +200,7 @@ def bead_line(
     whole = used + cell_len(title)
     if links and whole + width_of(right) + len(links) + 4 <= width:
         right = [(links, "edge"), ("  ", "text"), *right]
-    room = width - used - width_of(right) - (1 if right else 0)
-    shown = titles.shortened(title, room) if titles is not None and room > 0 else title
-    spans.append((shown, "muted" if faint else sign.title_ink))
+    spans.append((title, "muted" if faint else sign.title_ink))
     return spread(spans, right, width)
 
 
@@ -238,7 +234,6 @@ class QueueRows(KeyedRows[ViewRow]):
         two_lines: bool = False,
         chosen: Sequence[str] | None = None,
         order: Sequence[str] = (),
-        last: RowSource | None = None,
     ) -> None:
         """Make the rows.
 
@@ -248,15 +243,9 @@ class QueueRows(KeyedRows[ViewRow]):
             two_lines: the row under the cursor has a second line.
             chosen: names of the columns, None where the width decides.
             order: what they are sorted by; its columns show.
-            last: the previous rows, whose sorted titles are reused for the same view.
         """
         self.view = view
         self._chosen, self._order = chosen, order
-        # the same view has the same titles: they need not be sorted again
-        if isinstance(last, QueueRows) and last.view is view:
-            self._titles: Titles = last._titles
-        else:
-            self._titles = Titles([world.queue.beads[row.bead_id].title for row in view.rows if row.kind == "bead"])
         super().__init__(view.rows)
         self._world = world
         self._two_lines = two_lines
@@ -283,10 +272,7 @@ class QueueRows(KeyedRows[ViewRow]):
         row = self.rows[index]
         if row.kind == "heading":
             fold = "▾" if row.open else "▹"
-            title = f"{row.text} {row.count:,}"
-            if width < len(title) + 8:
-                return [(f"{fold} {title}", "muted")]
-            return [(f"{fold} ", "muted"), *rule(title, width - 2)]
+            return [(f"{fold} ", "muted"), *heading(row.text, width - 2, beside=f"{row.count:,}")]
         if row.kind == "fold":
             fold = "▾" if row.open else "…"
             return [("  " * (row.depth + 1), "text"), (f"{fold} {row.text}", "muted")]
@@ -311,7 +297,6 @@ class QueueRows(KeyedRows[ViewRow]):
             faint=row.context,
             chosen=None if self.view.kind == "lanes" and width < WIDE_ROW else self._chosen,
             order=self._order,
-            titles=self._titles,
         )
 
     def paint_more(self, index: int, width: int) -> Sequence[Line]:

@@ -282,7 +282,7 @@ class LaneList(RowList):
                 on_lane_thumb = self._on_thumb(column.lane, y)
                 pieces.append(self._row_strip(index, 0, column.width - 1, on_lane_thumb, palette, plain))
         beyond = self._out_of_view() if not y else ""
-        others = f" {beyond}" if beyond else ""
+        others = f"   {beyond}" if beyond else ""
         strip = Strip.join(pieces).adjust_cell_length(self.size.width - cell_len(others), palette.style("text"))
         end = to_strip([(others, "muted")], cell_len(others), palette, plain=plain)
         return Strip.join([strip, end]) if others else strip

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_age
-from helix_tui.widgets.base.line import Line, Span, rule, spread
+from helix_tui.widgets.base.line import Line, Span, heading, spread
 from helix_tui.widgets.base.row_source import KeyedRows
 from helix_tui.widgets.figures import result_ink
 from helix_tui.widgets.text.pane import Para
@@ -91,7 +91,7 @@ class RunRows(KeyedRows[RunRow]):
     def paint(self, index: int, width: int) -> Line:
         row = self.rows[index]
         if not row.question:
-            return rule(row.note, width)
+            return heading(row.note, width)
         question = clean_line(row.question, 300)
         if row.key == RUNNING:
             return spread([("◉ ", "running bold"), (question, "text")], [(row.note, "running")], width)

@@ -17,7 +17,7 @@ from helix_tui.core.ground.text import clean_line, counted, short_id, split_bloc
 from helix_tui.core.ground.time import NS, format_age, parse_instant
 from helix_tui.core.statements.why import Topic, explain
 from helix_tui.widgets import figures
-from helix_tui.widgets.base.line import Line, Span, packed, rule, spread, wrap_spans
+from helix_tui.widgets.base.line import Line, Span, heading, packed, spread, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Gesture, Row, Rows
 from helix_tui.widgets.figures import look_of
@@ -223,8 +223,10 @@ class _Rows:
 
     def section(self, caption: str, right: str = "") -> None:
         """Begin a section."""
+        if self.rows:
+            self.line(())
         self._section, self._line = caption.partition(" ")[0], 0
-        self.line(rule(caption, self.width, right), landmark=True)
+        self.line(heading(caption, self.width, right), landmark=True)
 
     def line(self, spans: Line, key: str = "", *, landmark: bool = False) -> None:
         """Add one line, unwrapped."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 from helix_tui.core.beads.states import Sign
 from helix_tui.core.ground.text import clean_block, clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age
-from helix_tui.widgets.base.line import Line, Span, cut, rule, spread
+from helix_tui.widgets.base.line import Line, Span, cut, heading, spread
 from helix_tui.widgets.base.row_source import RowSource
 from helix_tui.widgets.base.word_filter import WordFilter
 from helix_tui.widgets.rows.attempt_table import day_name
@@ -102,7 +102,7 @@ class ChangeRows(RowSource):
         key, row = self._lines[index]
         if row is None:
             kind, _, text = key.partition(" ")
-            return rule(text, width) if kind == "day" else [("! ", "attention bold"), (text, "attention")]
+            return heading(text, width) if kind == "day" else [("! ", "attention bold"), (text, "attention")]
         sign = row.sign
         spans: list[Span] = [(f"{sign.glyph} ", sign.ink), (row.title, sign.title_ink)]
         note: list[Span] = []

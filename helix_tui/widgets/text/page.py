@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len
 
-from helix_tui.widgets.base.line import Line, Span, rule, width_of, wrap_spans
+from helix_tui.widgets.base.line import Line, Span, heading, width_of, wrap_spans
 from helix_tui.widgets.base.row_source import Row, Rows
 
 HANG = 4
@@ -24,8 +24,10 @@ class Page:
         return Rows(self._rows, unfold=True)
 
     def caption(self, text: str, right: str = "") -> None:
-        """Add a thin rule with words in it."""
-        self._add(tuple(rule(text, self.width, right)), selectable=False)
+        """Add a heading, below a blank line."""
+        if self._rows:
+            self.blank()
+        self._add(tuple(heading(text, self.width, right)), selectable=False)
 
     def blank(self) -> None:
         """Add an empty line."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from helix_tui.widgets.base.line import Line, Span, rule, spread, width_of, wrap_spans
+from helix_tui.widgets.base.line import Line, Span, heading, spread, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Gesture, RowSource
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     pass
 
 
-Wrap = Literal["words", "cells", "no", "rule"]
+Wrap = Literal["words", "cells", "no", "heading"]
 
 MIN_WIDTH_BESIDE = 8
 """The text width below which nothing is shown at its right."""
@@ -31,7 +31,7 @@ class Para(Struct, frozen=True):
     right: tuple[Span, ...] = ()
     """Shown at the right edge of the first line."""
     wrap: Wrap = "words"
-    """Where it breaks: at blanks; anywhere (for code); not at all; or a caption in a rule."""
+    """Where it breaks: at blanks; anywhere (for code); not at all; or a heading, below a blank line."""
     hang: int = 0
     """Indent of the lines after the first."""
     landmark: bool = False
@@ -52,7 +52,9 @@ class Paragraphs(RowSource):
         self._numbers = {para.key: number for number, para in enumerate(paras)}
 
     def _size(self, number: int, para: Para) -> int:
-        if para.wrap in ("no", "rule"):
+        if para.wrap == "heading":
+            return 2 if number else 1
+        if para.wrap == "no":
             return 1
         room = self._room_beside(para)
         if room < MIN_WIDTH_BESIDE:
@@ -96,9 +98,11 @@ class Paragraphs(RowSource):
     def paint(self, index: int, width: int) -> Line:
         number = self.number(index)
         para, part = self.paras[number], index - self._starts[number]
-        if para.wrap == "rule":
+        if para.wrap == "heading":
+            if number and not part:
+                return []
             caption = "".join(text for text, _ in para.spans)
-            return rule(caption, width, "".join(text for text, _ in para.right))
+            return heading(caption, width, "".join(text for text, _ in para.right))
         lines = self._wrapped.get(number)
         spans = para.spans if lines is None else lines[part]
         beside = part == 0 and para.right and self._room_beside(para) >= MIN_WIDTH_BESIDE
@@ -115,7 +119,7 @@ class Paragraphs(RowSource):
         number = self.number(index) + step
         while 0 <= number < len(self.paras):
             if self.paras[number].landmark:
-                return self._starts[number]
+                return self._starts[number] + (self.paras[number].wrap == "heading" and number > 0)
             number += step
         return None
 
@@ -249,9 +253,9 @@ class FoldPane(TextPane):
 
 
 def section(caption: str, right: str = "", *, key: str = "") -> Para:
-    """A caption in a thin rule; ``J`` and ``K`` stop here."""
+    """A heading; ``J`` and ``K`` stop here."""
     tail: tuple[Span, ...] = ((right, "muted"),) if right else ()
-    return Para(f"# {key or caption}", ((caption, "muted"),), tail, wrap="rule", landmark=True)
+    return Para(f"# {key or caption}", ((caption, "text"),), tail, wrap="heading", landmark=True)
 
 
 def block(key: str, text: str, ink: str = "text", *, indent: int = 0, code: bool = False) -> list[Para]:

@@ -81,9 +81,9 @@ async def test_a_row_at_full_width_says_everything_and_unknown_cost_is_not_zero(
         rows.show_board(board([attempt(1), attempt(2, cost_usd=None, duration_ms=None, tokens=Tokens())]))
         await pilot.pause()
         heading, first, second, *_ = app.rows()
-        assert "today  2 landed" in heading
+        assert "Today  2 landed" in heading
         assert "≥$1.10 · 220k tok · 9m 00s" in heading
-        for part in ("✓ landed", "Pin the provider release", "opus", "9m", "220k", "$1.10"):
+        for part in ("✓ ", "Pin the provider release", "opus", "9m", "220k", "$1.10"):
             assert part in first
         assert second.count("·") == 3
         assert "$0" not in second
@@ -260,7 +260,7 @@ async def test_six_thousand_attempts_are_one_list() -> None:
         await pilot.press("G")
         assert rows.selected_key == attempt(6_087).attempt_id
         heading = "".join(text for text, _ in rows.source.paint(0, 100))
-        assert heading.startswith("── ")
+        assert heading.startswith("Today  721 landed")
         assert len(rows.source) > 6_088, "a caption for each day"
 
 
@@ -314,8 +314,8 @@ def test_the_title_keeps_its_room_and_the_cost_stays(width: int) -> None:
     made = attempt(1, harness="claude", model="claude-sonnet-4-6-of-a-long-name", cost_usd=1.1)
     beads = {made.bead_id: Bead(id=made.bead_id, title=title)}
     shown = "".join(text for text, _ in paint_attempt(made, replace(board([made]), beads=beads), width))
-    assert title[: 33 if width >= 100 else 16] in shown
-    for part in ("$1.10", "9m", "sonnet"):
+    assert title[: width - 20] in shown
+    for part in ("$1.10", "9m", *(["sonnet"] if width >= 100 else [])):
         assert part in shown
 
 

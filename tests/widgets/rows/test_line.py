@@ -10,7 +10,18 @@ from rich.cells import cell_len
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.themes import THEMES, Palette
-from helix_tui.widgets.base.line import Span, cells_of, column, cut, fit, rule, spread, to_strip, width_of, wrap_spans
+from helix_tui.widgets.base.line import (
+    Span,
+    cells_of,
+    column,
+    cut,
+    fit,
+    heading,
+    spread,
+    to_strip,
+    width_of,
+    wrap_spans,
+)
 
 PALETTE = Palette(THEMES[0].variables)
 
@@ -71,7 +82,7 @@ def test_a_spread_line_fits_and_keeps_its_right_side_whole(left: list[Span], rig
 
 @given(texts, widths, texts)
 def test_a_rule_never_overflows(caption: str, width: int, right: str) -> None:
-    assert width_of(rule(caption, width, right)) <= max(width, 1)
+    assert width_of(heading(caption, width, right)) <= max(width, 1)
 
 
 @given(spans, st.integers(4, 80))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helix_tui.widgets.base.line import rule
+from helix_tui.widgets.base.line import heading
 from helix_tui.widgets.base.row_source import Row, Rows
 from helix_tui.widgets.text.page import Page
 
@@ -45,7 +45,7 @@ def test_the_words_of_choices_are_whole_beside_the_label_or_below_it() -> None:
 
 
 def test_sections_are_found_by_their_mark_and_not_by_their_looks() -> None:
-    ruled = tuple(rule("part", 20))
+    ruled = tuple(heading("part", 20))
     rows = Rows([Row("a", ruled), Row("b", (("text", "text"),)), Row("c", ruled, landmark=True), Row("d", ruled)])
     assert (rows.landmark(0, 1), rows.landmark(2, 1)) == (2, None)
     assert (rows.landmark(3, -1), rows.landmark(2, -1)) == (2, None)

@@ -28,7 +28,7 @@ async def test_it_says_what_runs_and_lists_the_newest_only() -> None:
         panel.show_board(board([attempt(number) for number in range(1, 9)], run(), gone))
         await pilot.pause()
         shown = app.rows()
-        assert "running 1 · 1 dead" in shown[0]
+        assert "Running 1 · 1 dead" in shown[0]
         assert "follows" in shown[0]
         assert sum("Pin the provider" in line for line in shown) == 3
 
@@ -39,10 +39,10 @@ async def test_nothing_runs_where_a_worker_is_between_beads() -> None:
     async with app.run_test(size=(46, 8)) as pilot:
         panel.show_board(board([attempt(1)]))
         await pilot.pause()
-        assert "idle ──" in app.rows()[0]
+        assert app.rows()[0].strip() == "Idle"
         panel.show_board(board([attempt(1)], run(bead_id=None, worker_id="w")))
         await pilot.pause()
-        assert "idle · 1 between beads" in app.rows()[0]
+        assert "Idle · 1 between beads" in app.rows()[0]
 
 
 async def test_enter_names_the_attempt_and_the_bead() -> None:

@@ -25,8 +25,8 @@ def test_each_day_has_its_heading() -> None:
     lines = ["".join(text for text, _ in rows.paint(place, 60)) for place in range(len(rows))]
     assert [place for place in range(len(rows)) if not rows.selectable(place)] == [0, 1, 3]
     assert "one line was left out" in lines[0]
-    assert "── today" in lines[1]
-    assert "── yesterday" in lines[3]
+    assert "Today" in lines[1]
+    assert "Yesterday" in lines[3]
     assert rows.index("op-1") == 5
     row = rows.row("op-1")
     assert row is not None

@@ -65,6 +65,6 @@ def test_a_place_that_the_new_width_does_not_have_is_the_end_of_its_paragraph() 
 
 def test_landmarks_are_stepped_through_and_end() -> None:
     source = Paragraphs([section("one"), Para("x", (("t", "text"),)), section("two")], 20)
-    assert source.landmark(0, 1) == 2
-    assert source.landmark(2, 1) is None
+    assert source.landmark(0, 1) == 3, "below a blank line"
+    assert source.landmark(3, 1) is None
     assert source.landmark(1, -1) == 0
