@@ -31,6 +31,7 @@ def collections() -> Iterator[list[int]]:
         gc.callbacks.remove(hear)
 
 
+@pytest.mark.long
 def test_a_first_display_is_collected_in_the_next_second_without_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     garbage = GarbageCollection()
     monkeypatch.setitem(sys.modules, "a_screen_shown_first", ModuleType("a_screen_shown_first"))
@@ -45,6 +46,7 @@ def test_a_first_display_is_collected_in_the_next_second_without_a_key(monkeypat
     assert len(survivors) == 30_000
 
 
+@pytest.mark.long
 def test_a_busy_second_collects_many_young_objects_only() -> None:
     garbage = GarbageCollection()
     with collections() as seen:

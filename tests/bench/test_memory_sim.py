@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import pytest
+
 from bench.memory_sim import CANDIDATES, EFFECT, PLANTED, TOPICS, World, simulate
 
 
@@ -29,6 +31,7 @@ def test_a_seed_gives_one_result() -> None:
     assert simulate(CANDIDATES["lift"], "informative", 7, 60) == simulate(CANDIDATES["lift"], "informative", 7, 60)
 
 
+@pytest.mark.long
 def test_learning_beats_not_learning_and_lift_beats_the_seeds_formula() -> None:
     regret = {
         name: sum(simulate(ranker, "informative", seed, 400).regret for seed in (1, 2)) / 2

@@ -82,6 +82,7 @@ def console(project: ProjectFactory) -> Iterator[Terminal]:
     terminal.close()
 
 
+@pytest.mark.long
 def test_it_opens_on_what_waits_1_shows_the_queue_and_q_leaves(console: Terminal) -> None:
     console.read_until(b"cannot be read")
     console.press(b"1")
@@ -102,6 +103,7 @@ def test_what_is_read_before_the_app_runs_is_kept_for_it(project: ProjectFactory
     assert [change.everything for _, change in heard] == [False, True]
 
 
+@pytest.mark.long
 def test_a_tracker_that_appears_later_is_shown(tmp_path: Path) -> None:
     terminal = Terminal("-C", tmp_path)
     try:

@@ -211,6 +211,7 @@ def test_a_damaged_database_is_named_and_left(cli: Cli, root: Path) -> None:
     assert (root / ".helix/helix.db").read_bytes() == b"garbage that is no database"
 
 
+@pytest.mark.long
 def test_a_database_without_vectors_gets_them_on_the_way(cli: Cli, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if find_weights(env={"HOME": ""}).weights is None:
         pytest.skip("no package with the weights here")

@@ -74,6 +74,7 @@ def test_home_the_default_of_the_help_can_be_named(cli: Cli, project: ProjectFac
     assert named.out == default.out
 
 
+@pytest.mark.long
 def test_no_command_and_no_terminal_prints_a_frame(program: Cli, project: ProjectFactory) -> None:
     ran = program("-C", project(ROWS), "--now", NOW)
     assert (ran.code, ran.err) == (0, "")

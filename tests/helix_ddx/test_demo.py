@@ -87,6 +87,7 @@ def test_every_act_fits_the_code(demo: Path) -> None:
                 assert not edit.old or edit.old in (demo / edit.path).read_text()
 
 
+@pytest.mark.long
 def test_it_is_the_same_for_the_same_instant(tmp_path: Path) -> None:
     one, two = (build_demo(tmp_path / name / "p", NOW).project for name in ("one", "two"))
     assert (one / ".ddx/beads.jsonl").read_bytes() == (two / ".ddx/beads.jsonl").read_bytes()

@@ -310,6 +310,7 @@ with open_memory(Path(sys.argv[1]), teacher="person") as memory:
 """
 
 
+@pytest.mark.long
 def test_processes_that_make_it_at_once_all_use_it(project: ProjectFactory) -> None:
     """None finds it before it is entered."""
     path = project([BEAD], git=True) / ".helix" / "helix.db"

@@ -190,6 +190,7 @@ def test_many_kinds_in_one_repository(stranger: Stranger, secret: Path) -> None:
     assert SECRET not in shown
 
 
+@pytest.mark.long
 def test_the_witnesses_see_what_is_in_the_clone_and_what_runs(stranger: Stranger, secret: Path) -> None:
     """That the tests above are able to fail."""
     write(stranger.root / BUNDLE / "prompt.md", f"Use {SECRET}-evidence\n")

@@ -11,6 +11,7 @@ from tests.screens.conftest import NOW, MakeConsole
 
 
 @pytest.mark.parametrize("size", [(120, 30), (48, 30)])
+@pytest.mark.long
 async def test_the_ages_of_a_bead_go_on(console: MakeConsole, size: tuple[int, int]) -> None:
     instant = format_instant(NOW - 5 * NS)
     row = {"id": "a-1", "title": "Sell tickets", "status": "open", "created_at": instant, "updated_at": instant}

@@ -105,6 +105,7 @@ def test_two_that_left_the_same_files_say_so(revisions: tuple[Path, str, str, st
         assert bool(between.files) is not bool(said)
 
 
+@pytest.mark.long
 async def test_the_tab_compares_with_the_attempt_before_or_with_the_marked_one(
     revisions: tuple[Path, str, str, str],
 ) -> None:

@@ -92,6 +92,7 @@ async def test_the_tables_follow_the_keys(history: Console) -> None:
         assert history.sees("11×")
 
 
+@pytest.mark.long
 async def test_which_model_lands_cheapest_is_two_keys_away(history: Console) -> None:
     async with history.run_test(size=(120, 40)) as pilot:
         await settled(pilot)

@@ -104,6 +104,7 @@ async def test_a_pane_that_is_alone_is_not_zoomed(console: MakeConsole) -> None:
 
 
 @pytest.mark.parametrize("size", [(120, 30), (80, 30)])
+@pytest.mark.long
 async def test_the_split_moves_as_far_as_it_goes_and_says_so(console: MakeConsole, size: tuple[int, int]) -> None:
     app = console()
     async with app.run_test(size=size) as pilot:
@@ -173,6 +174,7 @@ async def test_r_leaves_the_columns_to_the_width_again(console: MakeConsole) -> 
         assert not app.sees("  type ")
 
 
+@pytest.mark.long
 async def test_more_room_shows_more_of_a_title_and_more_columns(console: MakeConsole) -> None:
     """At 220 columns more than at 160, there more than at 120, and there more than at 80."""
     title = " ".join(f"word{number}" for number in range(40))

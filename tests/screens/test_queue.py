@@ -38,6 +38,7 @@ async def test_the_first_frame_has_the_queue_and_the_bead_that_is_next(console: 
         assert app.sees("ready, picked next")
 
 
+@pytest.mark.long
 async def test_keys_move_the_cursor(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 12)) as pilot:
@@ -145,6 +146,7 @@ async def test_a_filter_is_live_completed_kept_and_cleared(console: MakeConsole)
         assert queue(app).selected_bead == "demo-0000000d"
 
 
+@pytest.mark.long
 async def test_a_filter_called_off_leaves_the_one_before(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -157,6 +159,7 @@ async def test_a_filter_called_off_leaves_the_one_before(console: MakeConsole) -
         assert queue(app).filter.text == "metrics"
 
 
+@pytest.mark.long
 async def test_what_a_filter_does_not_understand_is_said_in_place(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -168,6 +171,7 @@ async def test_what_a_filter_does_not_understand_is_said_in_place(console: MakeC
         assert len(queue(app).list.source) == shown  # a wrong word counts as not there yet
 
 
+@pytest.mark.long
 async def test_matches_light_up_and_n_steps_through_them(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -195,6 +199,7 @@ async def test_jump_labels_take_the_next_key(console: MakeConsole) -> None:
         assert queue(app).list.selected_index == 2
 
 
+@pytest.mark.long
 async def test_in_the_detail_only_lines_that_lead_somewhere_have_a_letter(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:

@@ -38,6 +38,7 @@ async def test_a_notice_lies_over_nothing(console: MakeConsole, size: tuple[int,
         assert not [pair for pair in overlapping(app) if toast in pair]
 
 
+@pytest.mark.long
 async def test_a_notice_is_shown_on_the_screen_that_one_goes_to_and_gone_on_the_one_that_one_comes_back_to(
     console: MakeConsole,
 ) -> None:
@@ -96,6 +97,7 @@ async def test_a_tour_without_room_says_what_it_needs(console: MakeConsole) -> N
         assert app.sees("The tour needs 60 columns and 20 lines")
 
 
+@pytest.mark.long
 async def test_a_place_that_does_not_exist_is_called_not_found_while_it_is_typed(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(80, 24)) as pilot:

@@ -90,6 +90,7 @@ async def test_a_view_on_a_key_is_shown_from_any_screen_and_a_taken_key_is_said(
         assert queue(app).filter_text == "type:bug"
 
 
+@pytest.mark.long
 async def test_a_name_that_was_written_by_hand_is_not_overwritten(console: MakeConsole) -> None:
     app = console(settings=Settings(views=(SavedView("mine", "type:bug"),)))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -140,6 +141,7 @@ PROPOSED = [
 ]
 
 
+@pytest.mark.long
 async def test_a_filter_of_needs_me_is_saved_there_and_shown_from_the_queue(
     console: MakeConsole, tmp_path: Path
 ) -> None:

@@ -41,6 +41,7 @@ def test_check_says_that_a_scope_names_nothing(helix: Any, stage: StageFactory) 
     assert document["scope"] == "no-such-thing"
 
 
+@pytest.mark.long
 def test_the_answer_to_a_contradiction_can_be_given_where_check_says(helix: Any, stage: StageFactory) -> None:
     """A look at it asks nothing, so nothing waits for an answer yet; `check` asks."""
     world = stage([row("a-1", **BUILDABLE)])
@@ -53,6 +54,7 @@ def test_the_answer_to_a_contradiction_can_be_given_where_check_says(helix: Any,
     assert "q-1" in helix(world, "input", "--questions").out
 
 
+@pytest.mark.long
 def test_a_contradiction_is_one_need_before_and_after_it_is_asked(helix: Any, stage: StageFactory) -> None:
     """Asking must not notify again, nor end a snooze; until then `stuck` names it too."""
     world = stage([row("a-1", **BUILDABLE)])
@@ -145,6 +147,7 @@ def test_align_makes_no_bead_for_an_agent_that_is_not_there(
     assert list(world.rows()) == ["a-1"]
 
 
+@pytest.mark.long
 def test_align_hands_back_the_bead_that_it_claimed_where_the_agent_fails(helix: Any, stage: StageFactory) -> None:
     world = stage([row("g-1", **GOVERNING)])
     world.answers({"output": "", "rc": 3})
@@ -152,6 +155,7 @@ def test_align_hands_back_the_bead_that_it_claimed_where_the_agent_fails(helix: 
     assert world.rows()["g-1"]["status"] == "open"
 
 
+@pytest.mark.long
 def test_align_says_that_its_bead_still_stands(helix: Any, stage: StageFactory) -> None:
     world = stage([row("g-1", **GOVERNING)])
     world.answers("ALIGN_STATUS: COMPLETE", "I looked around.")
@@ -285,6 +289,7 @@ def changed(stage: StageFactory, tmp_path: Path) -> Stage:
     return world
 
 
+@pytest.mark.long
 def test_commit_pushes_though_other_files_are_changed_too(helix: Any, changed: Stage) -> None:
     git(changed.root, "add", "f.txt")
     changed.rewrite("a-1", notes="in the making")
@@ -295,6 +300,7 @@ def test_commit_pushes_though_other_files_are_changed_too(helix: Any, changed: S
     assert git(changed.root, "show", "origin/main:.ddx/beads.jsonl").count('"closed"') == 1
 
 
+@pytest.mark.long
 def test_commit_says_which_file_a_pull_conflicts_in(helix: Any, changed: Stage, tmp_path: Path) -> None:
     other = tmp_path / "other"
     git(tmp_path, "clone", "-q", str(tmp_path / "remote.git"), str(other))
@@ -337,6 +343,7 @@ def push(colleague: Path, file: str, text: str) -> None:
     git(colleague, "push", "-q")
 
 
+@pytest.mark.long
 def test_commit_overwrites_no_row_that_was_changed_upstream(helix: Any, changed: Stage, colleague: Path) -> None:
     theirs = (colleague / ".ddx" / "beads.jsonl").read_text().replace('"priority":2', '"priority":0')
     push(colleague, ".ddx/beads.jsonl", theirs)
@@ -349,6 +356,7 @@ def test_commit_overwrites_no_row_that_was_changed_upstream(helix: Any, changed:
     assert (after, git(changed.root, "stash", "list")) == (before, "")
 
 
+@pytest.mark.long
 def test_commit_goes_on_top_of_the_upstream_branch_beside_uncommitted_work(
     helix: Any, changed: Stage, colleague: Path
 ) -> None:
@@ -364,6 +372,7 @@ def test_commit_goes_on_top_of_the_upstream_branch_beside_uncommitted_work(
     assert subjects == ["a-1 close tracker bead", "a-1 Do it", "theirs"]
 
 
+@pytest.mark.long
 def test_commit_whose_push_is_refused_leaves_the_tracker_as_it_was(helix: Any, changed: Stage, tmp_path: Path) -> None:
     hook = tmp_path / "remote.git" / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\nexit 1\n")
@@ -420,6 +429,7 @@ def test_commit_shows_what_the_failed_gate_said(
     assert "(`npm test` ended with 3)" in ran.err
 
 
+@pytest.mark.long
 def test_commit_leaves_a_closed_bead_as_it_is(helix: Any, changed: Stage) -> None:
     changed.rewrite("a-1", status="closed")
     git(changed.root, "commit", "-q", "-a", "-m", "closed")
@@ -447,6 +457,7 @@ def tried(helix: Any, stage: StageFactory) -> Stage:
     return world
 
 
+@pytest.mark.long
 def test_a_batch_is_compared_by_what_the_loop_told(helix: Any, tried: Stage) -> None:
     document = helix(tried, "experiment", "--compare", "--json").document
     rows = {each["bead_id"]: each for each in document["rows"]}
@@ -460,6 +471,7 @@ def test_a_batch_is_compared_by_what_the_loop_told(helix: Any, tried: Stage) -> 
     assert "n/a" in lines[1]
 
 
+@pytest.mark.long
 def test_insights_know_what_the_loop_told_too(helix: Any, tried: Stage) -> None:
     document = helix(tried, "insights", "--json").document
     assert document["attempts"] == 3
@@ -470,6 +482,7 @@ def test_insights_know_what_the_loop_told_too(helix: Any, tried: Stage) -> None:
     }
 
 
+@pytest.mark.long
 def test_evidence_stands_before_what_the_loop_told(helix: Any, tried: Stage) -> None:
     metrics = tried.root / ".ddx" / "metrics" / "attempts.jsonl"
     metrics.parent.mkdir()
@@ -482,6 +495,7 @@ def test_evidence_stands_before_what_the_loop_told(helix: Any, tried: Stage) -> 
 # --- tracker -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_tracker_has_every_verb_of_ddx_bead(helix: Any, stage: StageFactory) -> None:
     world = stage([row("a-1"), row("a-2", "a-1")])
     made = helix(world, "tracker", "create", "New", "--type", "task", "--priority", "1").out.strip()

@@ -253,6 +253,7 @@ def kept(tmp_path: Path) -> Iterator[tuple[Path, IndexKeeper, Callable[[str], bo
     keeper._thread.join(30)
 
 
+@pytest.mark.long
 def test_what_changes_is_searchable_soon(kept: tuple[Path, IndexKeeper, Callable[[str], bool]]) -> None:
     root, _, searchable = kept
     (root / "docs/guide.md").write_text("# Guide\n\nThe zebrafish swims.\n")
@@ -267,6 +268,7 @@ def test_what_changes_is_searchable_soon(kept: tuple[Path, IndexKeeper, Callable
 
 
 @pytest.mark.skipif(not Path("/proc/self/fdinfo").is_dir(), reason="only Linux counts watches there")
+@pytest.mark.long
 def test_evidence_folders_take_no_watches(kept: tuple[Path, IndexKeeper, Callable[[str], bool]]) -> None:
     root, _, searchable = kept
     (root / "docs/guide.md").write_text("# Guide\n\nThe zebrafish swims.\n")

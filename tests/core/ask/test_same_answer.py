@@ -70,6 +70,7 @@ def test_the_order_in_which_files_are_read_does_not_show(tmp_path: Path, monkeyp
     assert answers(RepositoryIndex(root, None)) == before
 
 
+@pytest.mark.long
 def test_an_index_that_grew_answers_like_one_made_at_once(tmp_path: Path) -> None:
     root = make(tmp_path / "r", FILES)
     grown = RepositoryIndex(root, tmp_path / "grown.db")

@@ -61,6 +61,7 @@ def test_processes_that_store_the_same_leave_each_once(tmp_path: Path) -> None:
     assert {(each.seen, each.type) for each in every} == {(1, "failure")}
 
 
+@pytest.mark.long
 def test_a_process_killed_while_writing_leaves_a_whole_database(tmp_path: Path) -> None:
     path = tmp_path / "helix.db"
     for _ in range(2):

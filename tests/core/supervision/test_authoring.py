@@ -128,6 +128,7 @@ def ask_hook(path: Path, bead: object, **env: str) -> subprocess.CompletedProces
     )
 
 
+@pytest.mark.long
 def test_the_hook_answers_as_ddx_asks(project: ProjectFactory) -> None:
     root = project([json.dumps(row("here"))], git=True)
     here = find_project(root)

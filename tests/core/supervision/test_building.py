@@ -71,6 +71,7 @@ def git(root: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.long
 def test_git_decides_whether_what_ddx_calls_a_success_has_landed(world: WorldFactory, tmp_path: Path) -> None:
     here = world([row("a")])
     git(here.root, "init", "-qb", "main")
@@ -116,6 +117,7 @@ def test_what_ddx_may_land_without_an_agent_is_known_before(
         assert kept_change(curator.project, curator.look().queue, dialect, "a") is None, "it begins afresh"
 
 
+@pytest.mark.long
 def test_a_dry_run_refuses_what_the_run_refuses(world: WorldFactory, tmp_path: Path) -> None:
     here = world([row("a")])
     refused = {"status": "repair-cycle-exhausted", "outcome": "preserved", "result_rev": "b" * 40}

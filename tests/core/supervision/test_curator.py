@@ -39,6 +39,7 @@ def rows(era: str = "head") -> list[dict[str, object]]:
     ]
 
 
+@pytest.mark.long
 def test_many_operations_are_one_change_and_go_back_as_one(world: WorldFactory) -> None:
     here = world(rows())
     before = here.settled()
@@ -311,6 +312,7 @@ def _rewrites(found: Iterable[Rewrite]) -> dict[tuple[str, Any, Any], set[str]]:
     return {(each.field, each.before, each.after): set(each.beads) for each in found}
 
 
+@pytest.mark.long
 def test_what_a_write_does_to_other_rows_is_recorded_and_remains(old_rows: Any) -> None:
     curator: Curator = old_rows.curator
     queue_state = curator.look()
@@ -335,6 +337,7 @@ def test_what_a_write_does_to_other_rows_is_recorded_and_remains(old_rows: Any) 
     assert curator.look().queue.beads["a"].priority == 0
 
 
+@pytest.mark.long
 def test_a_change_of_a_dead_process_holds_what_its_write_added_to_other_rows(old_rows: Any) -> None:
     journal, before = old_rows.curator.journal, old_rows.curator.look().queue.beads
     intended = old_rows.curator.foretell(old_rows.curator.plan([op.SetPriority("a", 1)]), old_rows.curator.look())
@@ -399,6 +402,7 @@ def test_a_bead_that_was_made_though_ddx_did_not_say_so_is_told(
     assert (done.entry.after[made] or {})["title"] == "New"
 
 
+@pytest.mark.long
 def test_a_command_that_says_it_did_and_did_not_is_a_problem(world: WorldFactory, scripted: Scripted) -> None:
     here = world(rows())
     done = make_curator(here.root, program=scripted("sys.exit(0)")).run([op.SetPriority("a", 4)])
@@ -421,6 +425,7 @@ def test_a_line_before_the_id_of_a_new_bead_is_no_harm(world: WorldFactory, scri
     assert here.rows()[made]["notes"] == "n"
 
 
+@pytest.mark.long
 def test_a_ddx_that_hangs_is_ended_and_the_state_told(
     world: WorldFactory, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,6 +81,7 @@ def test_planning_and_resolving_change_nothing_in_the_repository(kept: World) ->
     assert state_of(root) == before
 
 
+@pytest.mark.long
 def test_what_can_land_lands_as_one_change_which_one_undo_takes_back(kept: World) -> None:
     root = kept.root
     before = git(root, "rev-parse", "HEAD")
@@ -171,6 +172,7 @@ def test_a_commit_that_a_hook_refuses_keeps_what_was_resolved(kept: World) -> No
     assert (resolved.resolution.folder / "shared.txt").read_text() == "both\n"
 
 
+@pytest.mark.long
 def test_a_link_in_the_place_of_a_conflict_is_replaced_and_not_followed(kept: World, tmp_path: Path) -> None:
     root = kept.root
     outside = tmp_path / "outside"

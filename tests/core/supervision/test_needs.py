@@ -246,42 +246,17 @@ def test_every_action_of_a_row_stands_beside_it_at_any_width() -> None:
     assert all(sum(len(text) for text, _ in line) <= 30 for line in narrow)
 
 
-def test_titles_that_begin_alike_are_told_apart_and_leave_a_long_reason_its_room() -> None:
-    begin = "attempt-backend: verify combined reusable workspace slot number"
-    lines = [json.dumps({"id": f"b{n}", "status": "proposed", "title": f"{begin} {n}"}) for n in (1, 2)]
-    queue = classify((tracker := parse_rows("\n".join(lines).encode())).beads, now=NOW)
-    found = tuple(needs_of(queue, (), tracker))
-    rows = tuple(NeedRow("need", "proposals", (need,)) for need in found)
-    for width, wanted in ((60, begin[:10]), (100, "number 2"), (200, f"{begin} 2")):
-        source = NeedRows(rows, queue, now=NOW, keymap={}, closed=(), without=lambda need: frozenset())
-        first, second = ("".join(text for text, _ in source.paint(index, width)) for index in range(2))
-        assert first.split("  ")[0] != second.split("  ")[0], "two rows look the same"
-        assert wanted in second
-    assert found[1].reason in second, "the title takes no more than it needs"
-
-
-def test_a_long_reason_in_one_group_takes_no_room_from_titles_of_another() -> None:
-    title = "attempt-backend: verify that the workspace of a bead is clean before it is used"
-    tracker = parse_rows(json.dumps({"id": "a", "title": title}).encode())
-    queue = classify(tracker.beads, now=NOW)
-    short = NeedRow("need", "stale claims", (Need("orphaned_claim", "a", "no heartbeat", 0, since=0),))
-    long = NeedRow("need", "kept aside", (Need("kept_aside", "a", "why " * 60, 0, since=0),))
-    source = NeedRows((short, long), queue, now=NOW, keymap={}, closed=(), without=lambda need: frozenset())
-    whole, cut = ("".join(text for text, _ in source.paint(index, 120)) for index in range(2))
-    assert title in whole
-    assert "no heartbeat" in whole
-    assert title not in cut
-
-
-def test_short_titles_leave_the_long_reasons_of_their_group_their_room() -> None:
-    lines = [json.dumps({"id": name, "title": name * cells}) for name, cells in (("a", 20), ("b", 120))]
+def test_reasons_of_all_groups_begin_at_one_column_and_titles_are_cut_at_their_end() -> None:
+    long = "attempt-backend: verify that the workspace of a bead is clean before it is used by another"
+    lines = [json.dumps({"id": name, "title": title}) for name, title in (("a", long), ("b", "Short"))]
     queue = classify(parse_rows("\n".join(lines).encode()).beads, now=NOW)
-    short = NeedRow("need", "kept aside", (Need("kept_aside", "a", "x" * 150, 0, since=0),))
-    long = NeedRow("need", "proposals", (Need("proposed", "b", "y" * 150, 0, since=0),))
-    source = NeedRows((short, long), queue, now=NOW, keymap={}, closed=(), without=lambda need: frozenset())
-    first, second = ("".join(text for text, _ in source.paint(index, 200)) for index in range(2))
-    assert first.count("x") == 150, "nothing is cut"
-    assert second.count("y") < 100
+    first = NeedRow("need", "stale claims", (Need("orphaned_claim", "a", "no heartbeat", 0, since=0),))
+    second = NeedRow("need", "kept aside", (Need("kept_aside", "b", "why " * 60, 0, since=0),))
+    source = NeedRows((first, second), queue, now=NOW, keymap={}, closed=(), without=lambda need: frozenset())
+    for width in (100, 120, 200):
+        painted = ["".join(text for text, _ in source.paint(index, width)) for index in range(2)]
+        assert painted[0].index("no heartbeat") == painted[1].index("why")
+        assert painted[0][2:30] == long[:28]
 
 
 def test_the_kind_beside_a_title_takes_no_more_room_than_its_words() -> None:
@@ -291,7 +266,9 @@ def test_the_kind_beside_a_title_takes_no_more_room_than_its_words() -> None:
     rows = tuple(NeedRow("need", "refused by review", (Need(kind, "a", "x" * 90, 0, since=0),)) for kind in kinds)
     source = NeedRows(rows, queue, now=NOW, keymap={}, closed=(), without=lambda need: frozenset())
     painted = ["".join(text for text, _ in source.paint(index, 100)) for index in range(2)]
-    assert [line[:15] for line in painted] == ["◆ refused  Say ", "◆ review   Say "]
+    assert all(line.startswith("◆ Say which line of a timetable") for line in painted)
+    assert "  refused  xxx" in painted[0]
+    assert "  review   xxx" in painted[1]
 
 
 def test_a_budget_that_is_reached_and_a_lesson_to_review_are_needs() -> None:

@@ -78,6 +78,7 @@ def trackers(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 @settings(max_examples=150, deadline=None)
 @given(trackers(), st.booleans())
+@pytest.mark.long
 def test_stop_is_never_said_beside_ready_work_or_a_finished_epic(rows: list[dict[str, Any]], asked: bool) -> None:
     questions = [OpenQuestion("q-1", "conflict", "what now?", "conflict:documents", "h-0")] if asked else []
     facts = facts_of(*rows, questions=questions)

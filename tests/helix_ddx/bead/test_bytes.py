@@ -64,6 +64,7 @@ def test_bytes_that_are_no_text_survive(desk: MakeDesk) -> None:
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(fields=st.dictionaries(st.text(max_size=8), JSON, max_size=5))
+@pytest.mark.long
 def test_any_record_comes_back_as_it_went(fields: dict[str, object]) -> None:
     line = json.dumps({**fields, "id": "demo-1"}, ensure_ascii=False).encode("utf-8", "surrogatepass")
     again = TrackerRow.of(line).line()

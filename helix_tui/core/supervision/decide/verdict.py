@@ -219,7 +219,9 @@ def _ready(facts: Facts) -> NextVerdict | None:
         workers = facts.counts.for_workers
         names = f"{'; ' if facts.counts.asked else ': '}{named(workers)}"
         reason = VerdictReason("ready", f"{facts.counts}{names}", workers[:20])
-        return NextVerdict("BUILD", (reason,), would_change_if="no ready bead is left")
+        # ddx knows no questions of HELIX's: its own loop would pick those beads too
+        command = "helix-tui run" if facts.counts.asked else ""
+        return NextVerdict("BUILD", (reason,), command, would_change_if="no ready bead is left")
     if set(work) <= set(facts.ungoverned):
         reason = VerdictReason(
             "missing_authority",

@@ -135,6 +135,7 @@ def test_the_prompt_holds_the_contract(tmp_path: Path) -> None:
         ("", "empty answer"),
     ],
 )
+@pytest.mark.long
 def test_an_answer_that_does_not_pass_is_replaced_by_ours(tmp_path: Path, said: str, why: str) -> None:
     script = tmp_path / "model.py"
     script.write_text(f"import sys; sys.stdin.read(); print({said!r})")

@@ -23,6 +23,7 @@ def test_a_question_of_its_own_stays_alone() -> None:
     assert with_earlier("Which file parses the timetable?", BEFORE) == "Which file parses the timetable?"
 
 
+@pytest.mark.long
 def test_evidence_is_kept_while_its_text_is_the_same(tmp_path: Path) -> None:
     root = write(tmp_path / "solar")
     first = document(root, QUESTIONS[0])

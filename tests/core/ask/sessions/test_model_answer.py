@@ -31,6 +31,7 @@ def _answered(repository: Path, text: str, **more: Any) -> tuple[dict[str, Any],
     return document(repository, QUESTIONS[0], model=model, **more), given[0]
 
 
+@pytest.mark.long
 def test_what_it_used_comes_first_in_the_ranking(repository: Path) -> None:
     plain = document(repository, QUESTIONS[0])
     last = plain["evidence"][-1]["file"]
@@ -56,6 +57,7 @@ def test_claims_that_are_not_in_their_sources_are_left_out_and_kept_with_the_rea
     assert found["tier_selected"] == "Bounded inference"
 
 
+@pytest.mark.long
 def test_the_answer_without_it_stays_beside_it(repository: Path) -> None:
     plain = document(repository, QUESTIONS[0])
     found, _ = _answered(repository, TRUE)

@@ -13,6 +13,7 @@ DOCUMENT = "---\nddx:\n  id: PRD-1\n  depends_on: [VISION-1, FEAT-777]\n---\n# P
 
 
 @pytest.mark.parametrize("status", ["execution_failed", "no_changes", "declined_needs_decomposition", "success"])
+@pytest.mark.long
 def test_a_bead_that_was_split_is_an_epic_before_anybody_runs_it_again(stage: StageFactory, status: str) -> None:
     world = stage([row("a-1")])
     children = [["bead", "create", f"Child {n}", "--priority", "2", "--parent", "{id}"] for n in (1, 2)]
@@ -26,6 +27,7 @@ def _with_documents(world: Path) -> None:
     (world / "docs" / "prd.md").write_text(DOCUMENT)
 
 
+@pytest.mark.long
 def test_at_autonomy_high_each_missing_document_is_one_bead_that_its_beads_wait_for(stage: StageFactory) -> None:
     world = stage([row("a-1", spec__id="FEAT-777"), row("a-2", spec__id="PRD-1")])
     _with_documents(world.root)
@@ -37,6 +39,7 @@ def test_at_autonomy_high_each_missing_document_is_one_bead_that_its_beads_wait_
     assert world.executed == ["a-2 success"]
 
 
+@pytest.mark.long
 def test_at_autonomy_medium_a_missing_document_is_named_and_its_beads_are_skipped(stage: StageFactory) -> None:
     world = stage([row("a-1", spec__id="FEAT-777"), row("a-2", spec__id="PRD-1")])
     _with_documents(world.root)
@@ -47,6 +50,7 @@ def test_at_autonomy_medium_a_missing_document_is_named_and_its_beads_are_skippe
     assert "execution-eligible" not in world.rows()["a-1"]
 
 
+@pytest.mark.long
 def test_a_bead_whose_replacement_is_closed_is_closed_too(stage: StageFactory) -> None:
     world = stage([row("a-1", superseded__by="a-2"), row("a-2"), row("a-3")])
     world.run()
