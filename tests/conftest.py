@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -16,14 +17,24 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from helix_tui.core.ddx import trial
+from helix_tui.core.ddx.dialect import NO_TRIAL, Dialect
+from helix_tui.core.ddx.trial import examine
 from helix_tui.core.embedding.weights import find_weights
 from helix_tui.core.ground.process import allow_programs
 from helix_tui.core.ground.processes import start
 from helix_tui.core.ground.trust import person
 from tests.forked import CAN_FORK, ForkedPopen
+from tests.programs import SCRIPT
 from tests.rerun import pytest_configure, pytest_runtest_logreport, pytest_sessionfinish
 
 __all__ = ["pytest_configure", "pytest_runtest_logreport", "pytest_sessionfinish"]  # hooks of this suite
+
+
+def pytest_collection_finish() -> None:
+    """What was loaded to find the tests stays: no garbage collection has to look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -121,6 +132,21 @@ def _programs_are_forked(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
     """The embedded tracker and scripts of the tests are forked, not loaded anew, unless the process is the point."""
     if CAN_FORK and request.node.get_closest_marker("processes") is None:
         monkeypatch.setattr(start, "subprocess", SimpleNamespace(Popen=ForkedPopen))
+        if "ddx" not in request.path.parts:
+            monkeypatch.setattr(trial, "examine", _examined)
+
+
+_dialects: dict[bytes, Dialect] = {}
+
+
+def _examined(path: Path, root: Path, env: Mapping[str, str]) -> Dialect:
+    """The dialect of a script, asked for its two dozen helps once a worker and not once a test."""
+    script = path.read_bytes()
+    if env.get(NO_TRIAL) != "off" or not script.startswith(SCRIPT.encode()):
+        return examine(path, root, env)
+    if script not in _dialects:
+        _dialects[script] = examine(path, root, env)
+    return _dialects[script]
 
 
 @pytest.fixture(autouse=True)
