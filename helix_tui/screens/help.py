@@ -258,11 +258,13 @@ def _bead_signs(width: int) -> list[Row]:
     # two states may look alike and have one word
     signs = (*(row.sign for row in STATES.values()), *RUN_SIGNS.values())
     rows = dict.fromkeys((sign.glyph, sign.ink, sign.word) for sign in signs)
-    return _signs("signs", [*rows, ("▸", "success bold", "what DDx will pick next")], width)
+    more = (("▸", "success bold", "what DDx will pick next"), ("↳", "edge", "waits on that bead, too"))
+    return _signs("signs", [*rows, *more], width)
 
 
 def _attempt_signs(width: int) -> list[Row]:
-    return _signs("signs of attempts", [(look.glyph, look.ink, look.word) for look in LOOKS.values()], width)
+    more = (("≥", "text", "some costs are not known: at least so much"), ("·", "muted", "not recorded"))
+    return _signs("signs of attempts", [*((look.glyph, look.ink, look.word) for look in LOOKS.values()), *more], width)
 
 
 def _signs(title: str, signs: Iterable[tuple[str, str, str]], width: int) -> list[Row]:

@@ -127,12 +127,9 @@ def _run_head(subject: AttemptSubject, run: Run) -> Iterator[Para]:
 def _end_head(attempt: Attempt) -> Iterator[Para]:
     look = look_of(attempt)
     spans: list[Span] = [(f"{look.glyph} {look.word}", f"{look.ink.removesuffix(' bold')} bold")]
-    status, why = clean_line(attempt.status, 80), clean_line(attempt.verdict.why, 300)
+    status = clean_line(attempt.status, 80)
     if status and status != look.word:
-        spans.append((f"  {status}", "text"))
-    tail = why.removeprefix(f"{status}: ")
-    if tail != status:
-        spans.append((f"{':' if status else ' '} {tail}", "muted" if status else "text"))
+        spans.append((f"  {status}", "muted"))
     yield Para("head", tuple(spans))
 
 
@@ -215,7 +212,8 @@ def _reading(subject: AttemptSubject) -> Iterator[Para]:
 
 def _result(attempt: Attempt, now: int) -> Iterator[Para]:
     detail, error = clean_block(attempt.detail, 20_000).strip(), clean_block(attempt.error, 20_000).strip()
-    rows: list[tuple[str, str, str]] = []
+    proof = clean_line(attempt.verdict.why, 300).removeprefix(f"{attempt.status}: ")
+    rows = [("known by", proof, "text")] if proof and proof != attempt.status else []
     if detail and detail != attempt.status:
         rows.append(("detail", detail, "text"))
     if error and error != detail:
@@ -238,7 +236,7 @@ def _result(attempt: Attempt, now: int) -> Iterator[Para]:
 
 def _field(name: str, value: str, ink: str) -> Iterator[Para]:
     """A name and a value, possibly of several lines."""
-    lead = f"{name:<11} "
+    lead = f"{name:<15} "
     for number, line in enumerate(value.split("\n")[:MAX_LINES]):
         spans = ((lead if not number else " " * len(lead), "muted"), (line, ink))
         yield Para(f"field {name} {number}", spans, hang=len(lead))
@@ -341,7 +339,7 @@ def _commits(subject: AttemptSubject) -> Iterator[Para]:
     for name, value, ink in rows:
         # a full revision is shortened as git does; a shortened ref would not resolve
         shown = value[:12] if len(value) == 40 and value.isalnum() else value
-        yield Para(f"commit {name}", ((f"{name:<12}", "muted"), (shown, ink)), hang=12)
+        yield Para(f"commit {name}", ((f"{name:<16}", "muted"), (shown, ink)), hang=16)
 
 
 def _changed(diff: DiffFacts | None) -> Iterator[Para]:

@@ -41,16 +41,17 @@ def test_a_preserved_attempt_says_what_it_is_where_it_is_kept_and_what_to_do() -
     )
     text = text_of(subject)
     for part in (
-        "◆ kept aside  land_conflict: kept at refs/ddx/iterations/ddx-1/x",
+        "◆ kept aside  land_conflict",
+        "known by        kept at refs/ddx/iterations/ddx-1/x",
         "Pin the provider release",
         "claude opus · 9m 00s · 220k tokens",
         "cost ≥$1.10  work $1.10 · reviews n/a  ≥: the cost of a call is unknown",
         "resolvable",
         "rebase it by hand",
-        "not before  17:00:00",
+        "not before      17:00:00",
         "REQUEST_CHANGES",
-        "base        aaaaaaaaaaaa",
-        "kept at     refs/ddx/iterations/ddx-1/x",
+        "base            aaaaaaaaaaaa",
+        "kept at         refs/ddx/iterations/ddx-1/x",
     ):
         assert part in text, part
     assert "reading its evidence …" in text
@@ -86,7 +87,8 @@ def test_checks_rationale_changes_and_merges_have_their_sections() -> None:
 def test_a_crashed_attempt_without_a_folder_says_so() -> None:
     missing = AttemptEvidence(missing="no folder .ddx/executions/x here: it ran on another machine")
     text = text_of(AttemptSubject(attempt(1, ""), evidence=missing, now=NOW))
-    assert "✗ interrupted  it left no result" in text
+    assert "✗ interrupted" in text
+    assert "known by        it left no result" in text
     assert "it ran on another machine" in text
 
 
