@@ -37,8 +37,8 @@ class Sheet(HelixScreen, ModalScreen[Any]):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("sheet")]
     BLANK = False
-    AROUND: ClassVar[int] = 3
-    """Lines of the sheet beside its page."""
+    AROUND: ClassVar[int] = 4
+    """Lines of the sheet beside its page: a rule, its caption, its keys, a notice."""
 
     def __init__(self, title: str) -> None:
         super().__init__()

@@ -155,7 +155,7 @@ class PickSheet(Sheet):
 
     FOOTER = ("go.open=choose", "go.back")
     AUTO_FOCUS = "Entry"
-    AROUND = 4
+    AROUND = 5
 
     def __init__(
         self,

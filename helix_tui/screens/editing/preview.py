@@ -186,7 +186,7 @@ def render_differences(page: Page, found: Iterable[Difference], mine: str = "exp
     for each in found:
         by_bead.setdefault(each.bead_id, []).append(each)
     for bead_id, differing in by_bead.items():
-        page.caption(clean_line(bead_id, 80))
+        page.caption(f"bead {clean_line(bead_id, 80)}")
         for each in differing:
             page.paragraph([(clean_line(each.field, 60), "text bold")])
             _version(page, mine, "muted", each.field, each.ours)
