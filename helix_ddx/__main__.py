@@ -29,9 +29,6 @@ and try (simulated)."""
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; its exit code."""
-    if argv is None:
-        # msgspec would take its words of typing from there, a fifth of a call's time; Python 3.11 has them all
-        sys.modules.setdefault("typing_extensions", None)  # type: ignore[arg-type]
     words = list(sys.argv[1:] if argv is None else argv)
     asked = _asked(words)
     try:
