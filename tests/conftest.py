@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import subprocess
@@ -29,12 +28,6 @@ from tests.programs import SCRIPT
 from tests.rerun import pytest_configure, pytest_runtest_logreport, pytest_sessionfinish
 
 __all__ = ["pytest_configure", "pytest_runtest_logreport", "pytest_sessionfinish"]  # hooks of this suite
-
-
-def pytest_collection_finish() -> None:
-    """What was loaded to find the tests stays: no garbage collection has to look at it again."""
-    gc.collect()
-    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -75,7 +75,7 @@ def test_a_loop_started_on_the_demo_ends_with_it_and_writes_nothing_after_it() -
         terminal.press(b"L")
         terminal.read_until(b"ends with the demo")
         terminal.press(b"s")
-        terminal.read_until(b"start the loop")
+        terminal.read_until(b"Start the loop")
         terminal.press(b"y")
         terminal.read_until(b"the loop is running")
         pid = int(re.findall(rb"running \(pid (\d+)", terminal.seen)[0])
