@@ -361,7 +361,9 @@ def _edges(facts: MemoryFacts) -> Iterator[Para]:
 def _story(facts: MemoryFacts) -> Iterator[Para]:
     """Every injection with its outcome, and outcomes without an injection."""
     times = len(facts.injections)
-    yield section(f"shown {times}×: {outcome_counts(facts.outcomes)}", key="story")
+    # the counts above are of the present revision
+    every = " in all revisions" if facts.revisions else ""
+    yield section(f"shown {times}×{every}: {outcome_counts(facts.outcomes)}", key="story")
     if not times and not facts.outcomes:
         yield Para("nowhere", (("Not shown to an agent yet.", "muted"),))
     seen: set[str] = set()

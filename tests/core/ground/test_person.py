@@ -12,7 +12,7 @@ import pytest
 from helix_tui.core.ground.trust import person
 from helix_tui.core.ground.trust.person import Allowed, LedgerUnreadable, state_folder
 
-HOOK = Allowed("run", "/work/clone", "lefthook.yml", "sha256:1")
+HOOK = Allowed("run", "/srv/clone", "lefthook.yml", "sha256:1")
 
 
 def ledger() -> Path:
@@ -26,17 +26,17 @@ def test_only_what_was_allowed_exactly_is_allowed() -> None:
     person.allow(HOOK)
     assert person.allows(HOOK)
     for other in (
-        Allowed("run", "/work/clone", "lefthook.yml", "sha256:2"),
-        Allowed("run", "/work/clone", "", ""),
+        Allowed("run", "/srv/clone", "lefthook.yml", "sha256:2"),
+        Allowed("run", "/srv/clone", "", ""),
         Allowed("run", "/work/other", "lefthook.yml", "sha256:1"),
-        Allowed("database", "/work/clone", "lefthook.yml", "sha256:1"),
+        Allowed("database", "/srv/clone", "lefthook.yml", "sha256:1"),
     ):
         assert not person.allows(other)
 
 
 def test_a_new_content_takes_the_place_of_the_older_one() -> None:
     """The old one, brought back, is asked about again."""
-    newer = Allowed("run", "/work/clone", "lefthook.yml", "sha256:2")
+    newer = Allowed("run", "/srv/clone", "lefthook.yml", "sha256:2")
     person.allow(HOOK)
     person.allow(newer)
     assert person.load() == [newer]
@@ -44,9 +44,9 @@ def test_a_new_content_takes_the_place_of_the_older_one() -> None:
 
 def test_revoking_takes_a_repository() -> None:
     """Other repositories keep theirs."""
-    database, other = Allowed("database", "/work/clone", ".helix/helix.db", "7"), Allowed("run", "/work/other")
+    database, other = Allowed("database", "/srv/clone", ".helix/helix.db", "7"), Allowed("run", "/work/other")
     person.allow(HOOK, database, other)
-    person.revoke("/work/clone")
+    person.revoke("/srv/clone")
     assert person.load() == [other]
 
 
@@ -66,7 +66,7 @@ def test_the_file_is_for_its_owner_only() -> None:
         b"",
         b"{",
         b'{"run": "*"}',
-        b'[{"kind":"everything","repository":"/work/clone"}]',
+        b'[{"kind":"everything","repository":"/srv/clone"}]',
         b'[{"kind":"run"}]',
         b"[" * 5_000,
         b'[{"kind":"run","repository":"\xff"}]',
