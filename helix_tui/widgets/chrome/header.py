@@ -443,14 +443,12 @@ class PaneTabs(SpanLine):
 
 
 def _end_of(note: str, room: int) -> str:
-    """As much of the end of a note as fits: whole parts of it, or the end of the last one."""
+    """As many of the last parts of a note as fit; a cut one would say nothing."""
     parts = note.split(" · ")
     while len(parts) > 1 and len(" · ".join(parts)) > room:
         parts.pop(0)
     note = " · ".join(parts)
-    if len(note) > room:
-        return f"…{note[1 - room :]}" if room >= 8 else ""
-    return note
+    return note if len(note) <= room else ""
 
 
 class NoticeLine(SpanLine):
