@@ -23,7 +23,7 @@ from helix_tui.core.ground.errors import HelixError, ReaderGone
 from helix_tui.core.ground.files import add_root
 from helix_tui.core.ground.project import Project, find_project, user_cache_dirs
 from helix_tui.core.ground.records import encode_json
-from helix_tui.core.ground.text import cell_width, clean_block, clean_line, clean_output, escape_json, fit
+from helix_tui.core.ground.text import capitalized, cell_width, clean_block, clean_line, clean_output, escape_json, fit
 from helix_tui.core.ground.time import now_ns, parse_now
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def sentence(text: str) -> str:
     """A text with its first letter in capitals; a command that it begins with is written as it is typed."""
     if text.replace(",", " ").split(" ", 1)[0] in _COMMANDS:
         return text
-    return f"{text[:1].upper()}{text[1:]}"
+    return capitalized(text)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.editing.execute.gate import WriteGate, find_executable
 from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.text import capitalized
 from helix_tui.core.snapshot.snapshot import Snapshot
 from helix_tui.core.statements.counts import need_you
 from helix_tui.core.statements.notifications import (
@@ -137,7 +138,7 @@ class Notifier:
         for note in found:
             if note.event == "run_ended":
                 more = f" · {need_you(note.waiting)}: !" if note.waiting else ""
-                self._host.say(f"{note.title[:1].upper()}{note.title[1:]}: {note.body}{more}")
+                self._host.say(f"{capitalized(note.title)}: {note.body}{more}")
         notes: list[Notification] = []
         # what has gone is forgotten in quiet hours too: that makes no notification
         if not self._settings.quiet_hours.hold(now):

@@ -17,6 +17,7 @@ from helix_tui.cli.helix.needs import NeedsReader
 from helix_tui.core.ddx.attempts.costs import format_sum, read_sums
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import ATTEMPT_ID
+from helix_tui.core.ground.text import capitalized
 from helix_tui.core.ground.time import format_day, parse_instant
 from helix_tui.core.statements.notifications import NewsWatch
 from helix_tui.core.supervision.decide.need_kinds import GROUPS, SILENT
@@ -338,8 +339,8 @@ def _days(scene: Scene, lines: list[str]) -> Iterator[Statement]:
     for row in rows:
         at = parse_instant(row["finished_at"] or row["started_at"] or "")
         word = "" if row["attempt_id"] in running else OUTCOME_WORDS[row["verdict"]["outcome"]]
-        day = day_name(at, parse_instant(scene.now) or 0)
-        counted.setdefault(f"{day[:1].upper()}{day[1:]}", Counter())[word] += 1
+        day = capitalized(day_name(at, parse_instant(scene.now) or 0))
+        counted.setdefault(day, Counter())[word] += 1
     for caption in filter(None, map(_DAY.match, lines[2:])):
         if caption[1] in counted and "" not in counted[caption[1]]:
             for number, word in re.findall(r"([\d,]+) ([a-z ]+)", caption[2]):

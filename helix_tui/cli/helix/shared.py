@@ -12,7 +12,7 @@ from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.cli.editing.change import clear_errors, curator_of
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import capitalized, clean_block, clean_line
 from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.signals.responses import DEFAULT, LEVELS, Level, level_of
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, chosen, environment_options, unheard
@@ -133,7 +133,7 @@ def refuse_shut(queue_state: QueueState, project: Project) -> None:
         raise CliError(f"nothing was started: {queue_state.shut.cause}", queue_state.shut.fix)
     stoppage = foretell_stoppage(project) or find_stoppage(project, queue_state.runs)
     if stoppage is not None and stoppage.present:
-        raise CliError(f"nothing was started: {stoppage.words}", f"{stoppage.fix[:1].upper()}{stoppage.fix[1:]}.")
+        raise CliError(f"nothing was started: {stoppage.words}", f"{capitalized(stoppage.fix)}.")
 
 
 def note_difference(call: Call, queue_state: QueueState) -> None:

@@ -15,7 +15,7 @@ from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.ddx.attempts.costs import format_tokens, format_whole, read_sums
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_line, counted
+from helix_tui.core.ground.text import capitalized, clean_line, counted
 from helix_tui.core.statements.counts import count_project, queue_line
 
 
@@ -103,7 +103,7 @@ def _print_status(call: Call, document: dict[str, Any], counts: QueueCounts, pre
 def _sentence(worker: dict[str, Any]) -> str:
     words, fix = str(worker["words"]), worker["fix"]
     mend = f". Fix: {fix}" if fix and worker["cause_present"] is not False else ""
-    return f"{words[:1].upper()}{words[1:]}{mend} ({worker['ended_at']})"
+    return f"{capitalized(words)}{mend} ({worker['ended_at']})"
 
 
 def _in_words(outcome: object) -> str:

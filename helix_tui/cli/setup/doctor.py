@@ -41,7 +41,7 @@ from helix_tui.core.ground.files import NAMES, files_below, is_file, open_file, 
 from helix_tui.core.ground.log import BACKUPS, MAX_BYTES, scrubbed
 from helix_tui.core.ground.processes.programs import program
 from helix_tui.core.ground.project import Project, ddx_environment, find_ddx
-from helix_tui.core.ground.text import clean_line, counted
+from helix_tui.core.ground.text import capitalized, clean_line, counted
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.ground.trust.person import state_folder
 from helix_tui.core.statements.counts import count_project
@@ -84,7 +84,7 @@ def examine_ddx(call: Call, project: Project, present: Present | None) -> Iterat
     yield DoctorCheck("ddx", True, str(path))
     yield _verbs(dialect)
     if refused is not None:
-        fix = f"{refused.fix[:1].upper()}{refused.fix[1:]}."
+        fix = f"{capitalized(refused.fix)}."
         yield DoctorCheck("configuration", False, f"ddx would start no work: {refused.reason}", fix)
     yield from _own_files(project, dialect)
     if present is not None:

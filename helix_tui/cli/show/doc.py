@@ -17,7 +17,7 @@ from helix_tui.core.ddx.client import Ddx
 from helix_tui.core.ddx.documents.graph import BUCKETS, GraphDocument, stale_json
 from helix_tui.core.ddx.documents.source import DocumentChange, DocumentMatch, Documents, read_documents
 from helix_tui.core.ground.project import Project, ddx_environment, find_ddx
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import capitalized, clean_line
 from helix_tui.core.ground.time import NS, format_age, format_instant
 
 _VERBS = {
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb, summary in _VERBS.items():
-        below = verbs.add_parser(verb, help=summary, description=summary[:1].upper() + summary[1:] + ".")
+        below = verbs.add_parser(verb, help=summary, description=f"{capitalized(summary)}.")
         if verb in _WITH_NAME:
             below.add_argument("name", metavar="TEXT" if verb == "search" else "ID", help="a document")
         if verb == "dependents":

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from helix_tui.core.beads.readiness import tracker_era
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.ground.text import clean_line, counted
+from helix_tui.core.ground.text import capitalized, clean_line, counted
 
 if TYPE_CHECKING:
     pass
@@ -89,7 +89,7 @@ class Shut(Struct, frozen=True):
     @property
     def fix(self) -> str:
         """What to do about it, in one sentence."""
-        return f"{self.remedy[:1].upper()}{self.remedy[1:]}."
+        return f"{capitalized(self.remedy)}."
 
     @property
     def forms(self) -> tuple[str, ...]:

@@ -130,6 +130,11 @@ def clean_words(text: object, limit: int) -> str:
     return f"{whole} …" if whole else clean_line(line, limit)
 
 
+def capitalized(text: str) -> str:
+    """A text with its first letter in capitals; the others stay."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def counted(number: int, one: str, many: str = "") -> str:
     """``1 bead``, ``2 beads``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -19,6 +19,7 @@ from textual.app import App
 from textual.strip import Strip
 from textual.widget import Widget
 
+from helix_tui.core.ground.text import capitalized
 from helix_tui.themes import NIGHT, PREFIX, Palette, make_theme, to_ascii
 
 Span = tuple[str, str]
@@ -106,7 +107,7 @@ def heading(caption: str, width: int, right: str = "", *, beside: str = "") -> l
         beside: shown after the name, cut where there is no room.
         right: shown at the right edge, or not at all.
     """
-    spans: list[Span] = [(f"{caption[:1].upper()}{caption[1:]}", "text bold")]
+    spans: list[Span] = [(capitalized(caption), "text bold")]
     spans += [(f"  {beside}", "muted")] if beside else []
     if not right or width_of(spans) + cells_of(right) + 2 > width:
         return fit(spans, width)

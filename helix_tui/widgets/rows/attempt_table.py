@@ -17,7 +17,7 @@ from helix_tui.core.ddx.attempts.costs import format_sum, sum_calls
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.core.ground.text import clean_line, short_id
+from helix_tui.core.ground.text import capitalized, clean_line, short_id
 from helix_tui.core.ground.time import NS, clock_time, format_span, local_moment, midnight
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, cut, fit, spread, width_of
@@ -273,8 +273,7 @@ def _days(attempts: Sequence[Attempt], now: int) -> Iterable[AttemptGroup]:
             stop = bisect.bisect_left(attempts, end, lo=start, key=attrgetter("counted_at"))
         # always forward: an attempt out of order must not cause an endless loop
         stop = max(stop, start + 1)
-        name = day_name(at or None, now)
-        yield AttemptGroup(f"{name[:1].upper()}{name[1:]}", attempts[start:stop])
+        yield AttemptGroup(capitalized(day_name(at or None, now)), attempts[start:stop])
         start = stop
 
 

@@ -99,7 +99,7 @@ class Paragraphs(RowSource):
         number = self.number(index)
         para, part = self.paras[number], index - self._starts[number]
         if para.wrap == "heading":
-            if number and not part:
+            if index + 1 < self._starts[number + 1]:
                 return []
             caption = "".join(text for text, _ in para.spans)
             return heading(caption, width, "".join(text for text, _ in para.right))
@@ -119,7 +119,8 @@ class Paragraphs(RowSource):
         number = self.number(index) + step
         while 0 <= number < len(self.paras):
             if self.paras[number].landmark:
-                return self._starts[number] + (self.paras[number].wrap == "heading" and number > 0)
+                # a heading is the last of its lines
+                return self._starts[number + 1] - 1 if self.paras[number].wrap == "heading" else self._starts[number]
             number += step
         return None
 

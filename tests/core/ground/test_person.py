@@ -28,7 +28,7 @@ def test_only_what_was_allowed_exactly_is_allowed() -> None:
     for other in (
         Allowed("run", "/srv/clone", "lefthook.yml", "sha256:2"),
         Allowed("run", "/srv/clone", "", ""),
-        Allowed("run", "/work/other", "lefthook.yml", "sha256:1"),
+        Allowed("run", "/srv/other", "lefthook.yml", "sha256:1"),
         Allowed("database", "/srv/clone", "lefthook.yml", "sha256:1"),
     ):
         assert not person.allows(other)
@@ -44,7 +44,7 @@ def test_a_new_content_takes_the_place_of_the_older_one() -> None:
 
 def test_revoking_takes_a_repository() -> None:
     """Other repositories keep theirs."""
-    database, other = Allowed("database", "/srv/clone", ".helix/helix.db", "7"), Allowed("run", "/work/other")
+    database, other = Allowed("database", "/srv/clone", ".helix/helix.db", "7"), Allowed("run", "/srv/other")
     person.allow(HOOK, database, other)
     person.revoke("/srv/clone")
     assert person.load() == [other]
@@ -107,7 +107,7 @@ def test_a_repository_cannot_stand_in_for_the_state_folder(tmp_path: Path, monke
 
 def test_entries_made_at_once_are_all_kept() -> None:
     """Each change is read and written under one lock."""
-    entries = [Allowed("run", f"/work/{number}") for number in range(24)]
+    entries = [Allowed("run", f"/srv/{number}") for number in range(24)]
     threads = [threading.Thread(target=person.allow, args=(entry,)) for entry in entries]
     for thread in threads:
         thread.start()

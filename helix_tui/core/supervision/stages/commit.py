@@ -33,7 +33,7 @@ from helix_tui.core.ground.merge_trial import branch_of
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.processes.programs import program
 from helix_tui.core.ground.project import Project, find_project
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import capitalized, clean_line
 from helix_tui.core.supervision.signals.stoppage import foretell_stoppage
 
 SUBJECT = 72
@@ -207,7 +207,7 @@ def require_branch(root: Path) -> None:
     """
     stoppage = foretell_stoppage(find_project(root))
     if stoppage is not None:
-        raise CommitError(f"nothing was changed: {stoppage.words}", f"{stoppage.fix[:1].upper()}{stoppage.fix[1:]}.")
+        raise CommitError(f"nothing was changed: {stoppage.words}", f"{capitalized(stoppage.fix)}.")
 
 
 def _meet_upstream(root: Path, tracker: str, say: Callable[[str], None], *, staged: bool) -> None:

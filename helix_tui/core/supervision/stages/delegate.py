@@ -235,12 +235,8 @@ class Delegate(Struct):
                 started=self.began,
                 stop=self.stop,
             )
-        except FileNotFoundError as error:
-            # the log folder is gone, not ddx
-            if error.filename and Path(error.filename) == out:
-                raise
-            raise not_started(argv, ddx.path, error) from None
-        except PermissionError as error:
+        except (FileNotFoundError, PermissionError) as error:
+            # of the log folder, not of ddx
             if error.filename and Path(error.filename).parent == out.parent:
                 raise
             raise not_started(argv, ddx.path, error) from None
